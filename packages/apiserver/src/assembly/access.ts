@@ -1,6 +1,7 @@
 /** Who users are, and what they may do: tokens, the authorizers of the server, the plug-ins that guard rights. */
 import { formatTime } from '@coracle/apimachinery/meta/object';
 import type { Clock } from '@coracle/runtime/clock/clock';
+import type { ApiResponse } from '@coracle/runtime/http/seam';
 import type { Logger } from '@coracle/runtime/log/log';
 import { certificatePlugins } from '../admission/certificates.ts';
 import type { AdmissionPlugin } from '../admission/plugin.ts';
@@ -30,7 +31,6 @@ import type { EndpointsOptions } from '../endpoints/create-endpoints.ts';
 import type { CreateOnlyHandler, SubresourceHandler } from '../endpoints/exchange.ts';
 import type { ConnectOutbound } from '../outbound/outbound.ts';
 import type { ServerParts } from './server-parts.ts';
-import { tokenDocuments } from './token-documents.ts';
 
 /** The roles that a server keeps. */
 export interface Policy {
@@ -76,7 +76,7 @@ export interface AccessOptions {
   }) => Pick<NodeAuthorizerOptions, 'more' | 'beside'>;
   /** Proxies that may say who the user is. */
   readonly frontProxy?: FrontProxyOptions & { readonly ca: string };
-  readonly parts?: Pick<ServerParts, 'webhookAuthorizer'>;
+  readonly parts?: ServerParts;
 }
 
 /** The issuer of service-account tokens, which no other issuer may be called. */
@@ -126,14 +126,22 @@ export async function openAccess(
     }),
     admission: [...certificatePlugins({ clock, authorize }), rbacEscalation({ ...rbac, authorize })],
     endpoints: {
-      subresourceHandlers: tokenRequests({ store, tokens, clock }),
+      subresourceHandlers: new Map<string, SubresourceHandler>([
+        [
+          '/serviceaccounts/token',
+          async ({ body, info, annotate, validate }) => {
+            const { object, id } = await requestToken(body!, info, { store, tokens, clock, validate });
+            annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${id}`);
+            return { status: 201, object };
+          },
+        ],
+      ]),
       createOnlyHandlers: new Map<string, CreateOnlyHandler>(
-        [...reviews].map(([resource, review]) => [
-          resource,
-          (object, user, { info }) => review(object, user, info.namespace),
-        ]),
+        reviews
+          .entries()
+          .map(([resource, review]) => [resource, (object, user, { info }) => review(object, user, info.namespace)]),
       ),
-      paths: tokenDocuments({ issuer, keySet: tokens.keySet }),
+      paths: tokenDocuments(issuer, tokens.keySet),
     },
     prepare: (more) =>
       reconcilePolicy(
@@ -152,22 +160,25 @@ export async function openAccess(
   };
 }
 
-const tokenRequests = ({
-  store,
-  tokens,
-  clock,
-}: {
-  readonly store: ObjectStore;
-  readonly tokens: TokenIssuer;
-  readonly clock: Clock;
-}): ReadonlyMap<string, SubresourceHandler> =>
+/** The documents by which others check service-account tokens (OpenID Connect Discovery 1.0, section 4), by path. */
+const tokenDocuments = (issuer: string, keySet: unknown): ReadonlyMap<string, () => ApiResponse> =>
   new Map([
+    ['/openid/v1/jwks', () => jsonResponse(keySet, 'application/jwk-set+json')],
     [
-      '/serviceaccounts/token',
-      async ({ body, info, annotate, validate }) => {
-        const { object, id } = await requestToken(body!, info, { store, tokens, clock, validate });
-        annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${id}`);
-        return { status: 201, object };
-      },
+      '/.well-known/openid-configuration',
+      () =>
+        jsonResponse({
+          issuer,
+          jwks_uri: `${issuer}/openid/v1/jwks`,
+          response_types_supported: ['id_token'],
+          subject_types_supported: ['public'],
+          id_token_signing_alg_values_supported: ['ES256'],
+        }),
     ],
   ]);
+
+const jsonResponse = (value: unknown, type = 'application/json'): ApiResponse => ({
+  status: 200,
+  headers: { 'content-type': type, 'cache-control': 'public, max-age=3600' },
+  body: new TextEncoder().encode(JSON.stringify(value)),
+});

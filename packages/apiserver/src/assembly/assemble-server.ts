@@ -3,14 +3,12 @@
  * is ready. Who users are is asked of the `Access` that is handed in.
  */
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
-import type { VersionInfo } from '@coracle/apimachinery/meta/version-info';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { inProcessPeer } from '@coracle/runtime/http/in-process-peer';
-import { type ApiHandler, type Peer, redirected } from '@coracle/runtime/http/seam';
+import { type ApiHandler, redirected } from '@coracle/runtime/http/seam';
 import type { Logger } from '@coracle/runtime/log/log';
-import type { MetricFamily } from '@coracle/runtime/metrics/metric-family';
-import { type AdmissionMetrics, createAdmissionMetrics } from '../admission/admission-metrics.ts';
+import { createAdmissionMetrics } from '../admission/admission-metrics.ts';
 import { defaultPlugins } from '../admission/default-plugins.ts';
 import type { AdmissionPlugin } from '../admission/plugin.ts';
 import type { OnPolicyRefusal } from '../admission/policy/validating-policies.ts';
@@ -42,15 +40,12 @@ export interface ServerCore {
 }
 
 /** APIs of somebody else in the same process. */
-export interface ServerExtension {
+export interface ServerExtension
+  extends Pick<EndpointsOptions, 'aggregated' | 'connectNode' | 'deletesWhole' | 'metrics'> {
   /** Plug-ins that stand where webhooks stand: behind policies, before webhooks. */
   readonly admission?: readonly AdmissionPlugin[];
   /** Called with what ValidatingAdmissionPolicies refuse. */
   readonly onPolicyRefusal?: OnPolicyRefusal;
-  readonly aggregated?: EndpointsOptions['aggregated'];
-  readonly connectNode?: EndpointsOptions['connectNode'];
-  readonly deletesWhole?: EndpointsOptions['deletesWhole'];
-  readonly metrics?: () => Promise<readonly MetricFamily[]>;
   /** Objects that are made at the first start; those of `lasting` come back when somebody deletes them. */
   readonly objects?: readonly UnstructuredObject[];
   readonly lasting?: readonly UnstructuredObject[];
@@ -61,16 +56,13 @@ export interface ServerExtension {
   stop?(): void;
 }
 
-/** Settings of endpoints that are passed on as they are. */
-type PassedOn = Pick<
-  EndpointsOptions,
-  'compressor' | 'readElsewhere' | 'runStage' | 'writeElsewhere' | 'corsAllowedOrigins' | 'hostNames' | 'maxInFlight'
->;
-
 /** What a server is made of, beside its store and its access. */
-export interface AssemblyOptions extends PassedOn {
-  /** The document at `/version`. */
-  readonly version?: VersionInfo;
+export interface AssemblyOptions
+  extends Pick<
+      EndpointsOptions,
+      'version' | 'compressor' | 'readElsewhere' | 'runStage' | 'writeElsewhere' | 'corsAllowedOrigins'
+    >,
+    Pick<EndpointsOptions, 'hostNames' | 'maxInFlight'> {
   /** Kinds beside the built-in ones. */
   readonly resources?: readonly ResourceInfo[];
   readonly parts?: ServerParts;
@@ -116,38 +108,36 @@ export function assembleServer(
   // Late-bound: what extends the server is a client of it.
   let serve: ApiHandler = () => Promise.reject(new Error('the server is not put together yet'));
   const handlerAs: ServerCore['handlerAs'] = ({ name, groups }) => {
-    const peer = peerNamed(name, ...groups);
+    // Calls that never left the process come from whoever holds its keys: as if they had shown a certificate of its CA.
+    const fingerprint = `in-process ${name}`;
+    const peer = inProcessPeer({ verified: true, commonName: name, organizations: groups, fingerprint });
     return (request) => serve(redirected(request, { peer }));
   };
   const resources = createResourceCatalog([...builtinResources(), ...(options.resources ?? [])]);
   const definitions = createExtensions({ resources, connect, log });
-  const extension: ServerExtension = options.extend?.({ store, resources, authorize, clock, log, handlerAs }) ?? {};
+  const core = { store, resources, authorize, clock, log };
+  const extension: ServerExtension = options.extend?.({ ...core, handlerAs }) ?? {};
   const metrics = createAdmissionMetrics(clock);
   const signingMetrics = createSigningMetrics(store);
+  const user = { ...core, connectOutbound: connect, metrics };
+  // Behind the plug-ins of every server, in upstream's order.
+  const more = [
+    ...access.admission,
+    ...definitions.admission,
+    ...(parts.policies?.({ ...user, onPolicyRefusal: extension.onPolicyRefusal }) ?? []),
+    ...(extension.admission ?? []),
+    ...(parts.webhooks?.(user) ?? []),
+  ];
+  const podSecurity = parts.podSecurity ? [parts.podSecurity(store)] : [];
+  const quota = parts.quota ? [parts.quota(store, clock)] : [];
   const endpoints = createEndpoints({
-    ...passedOn(options),
-    ...endpointParts(parts),
+    ...options,
+    ...parts,
+    ...extension,
     ...access.endpoints,
-    store,
-    resources,
-    clock,
-    log,
+    ...core,
     authenticate,
-    authorize,
-    admission: plugins(store, {
-      clock,
-      authorize,
-      ...userPlugins({
-        core: { store, clock, log, resources, authorize, connectOutbound: connect, metrics },
-        own: [...access.admission, ...definitions.admission],
-        parts,
-        extension,
-      }),
-    }),
-    ...(options.version && { version: options.version }),
-    ...(extension.aggregated && { aggregated: extension.aggregated }),
-    ...(extension.connectNode && { connectNode: extension.connectNode }),
-    ...(extension.deletesWhole && { deletesWhole: extension.deletesWhole }),
+    admission: plugins(store, { clock, authorize, more, podSecurity, quota }),
     connectOutbound: connect,
     fields: createFieldManagement(resources),
     admissionMetrics: metrics,
@@ -165,7 +155,14 @@ export function assembleServer(
     resources,
     handlerAs,
     async start() {
-      stopKeeping = await fill(endpoints, { options, resources, extension, definitions, access, log });
+      const { registry } = endpoints;
+      const kept = { ...options, resources, lasting: extension.lasting ?? [] };
+      await ensureBootstrapObjects(registry, { ...kept, more: extension.objects ?? [] });
+      definitions.start(registry);
+      await extension.prepare?.(registry);
+      await access.prepare?.({ roles: extension.roles ?? [], bindings: extension.bindings ?? [] });
+      stopKeeping = keepBootstrapObjects(registry, { ...kept, log });
+      endpoints.setReady();
     },
     async stop(signal) {
       extension.stop?.();
@@ -176,90 +173,4 @@ export function assembleServer(
       access.stop?.();
     },
   };
-}
-
-/** Calls that never left the process come from whoever holds its keys: as if they had shown a certificate of its CA. */
-const peerNamed = (commonName: string, ...organizations: string[]): Peer =>
-  inProcessPeer({ verified: true, commonName, organizations, fingerprint: `in-process ${commonName}` });
-
-const passedOn = (options: PassedOn): PassedOn => ({
-  ...(options.compressor && { compressor: options.compressor }),
-  ...(options.readElsewhere && { readElsewhere: options.readElsewhere }),
-  ...(options.runStage && { runStage: options.runStage }),
-  ...(options.writeElsewhere && { writeElsewhere: options.writeElsewhere }),
-  ...(options.corsAllowedOrigins && { corsAllowedOrigins: options.corsAllowedOrigins }),
-  ...(options.hostNames && { hostNames: options.hostNames }),
-  ...(options.maxInFlight !== undefined && { maxInFlight: options.maxInFlight }),
-});
-
-const endpointParts = ({ aggregation, flowControl, swagger2, bodyDecoders, auditor }: ServerParts) => ({
-  ...(aggregation && { aggregation }),
-  ...(flowControl && { flowControl }),
-  ...(swagger2 && { swagger2 }),
-  ...(bodyDecoders && { bodyDecoders }),
-  ...(auditor && { auditor }),
-});
-
-/** The plug-ins behind those of every server, in upstream's order: policies, what stands like a webhook, webhooks, quotas. */
-function userPlugins({
-  core,
-  own,
-  parts,
-  extension,
-}: {
-  readonly core: Omit<ServerCore, 'handlerAs'> & {
-    readonly connectOutbound: ConnectOutbound;
-    readonly metrics: AdmissionMetrics;
-  };
-  readonly own: readonly AdmissionPlugin[];
-  readonly parts: ServerParts;
-  readonly extension: ServerExtension;
-}) {
-  return {
-    more: [
-      ...own,
-      ...(parts.policies?.({ ...core, onPolicyRefusal: extension.onPolicyRefusal }) ?? []),
-      ...(extension.admission ?? []),
-      ...(parts.webhooks?.(core) ?? []),
-    ],
-    podSecurity: parts.podSecurity ? [parts.podSecurity(core.store)] : [],
-    quota: parts.quota ? [parts.quota(core.store, core.clock)] : [],
-  };
-}
-
-/** Makes the objects that must exist, and says that the server is ready. Returns what stops keeping them. */
-async function fill(
-  endpoints: Endpoints,
-  {
-    options,
-    resources,
-    extension,
-    definitions,
-    access,
-    log,
-  }: {
-    readonly options: AssemblyOptions;
-    readonly resources: ResourceCatalog;
-    readonly extension: ServerExtension;
-    readonly definitions: ReturnType<typeof createExtensions>;
-    readonly access: Access;
-    readonly log: Logger;
-  },
-): Promise<() => void> {
-  const { registry } = endpoints;
-  const kept = {
-    resources,
-    ...(options.advertise && { advertise: options.advertise }),
-    ...(options.serviceCidr && { serviceCidr: options.serviceCidr }),
-    ...(options.clientCa && { clientCa: options.clientCa }),
-    ...(options.frontProxy && { frontProxy: options.frontProxy }),
-    lasting: extension.lasting ?? [],
-  };
-  await ensureBootstrapObjects(registry, { ...kept, more: extension.objects ?? [] });
-  definitions.start(registry);
-  await extension.prepare?.(registry);
-  await access.prepare?.({ roles: extension.roles ?? [], bindings: extension.bindings ?? [] });
-  const stopKeeping = keepBootstrapObjects(registry, { ...kept, log });
-  endpoints.setReady();
-  return stopKeeping;
 }

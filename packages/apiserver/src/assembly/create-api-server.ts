@@ -17,14 +17,12 @@ import type { Backend } from '../storage/backend.ts';
 import { createMemoryBackend } from '../storage/memory-backend.ts';
 import { type AccessOptions, openAccess } from './access.ts';
 import { type AssemblyOptions, assembleServer, type ServerCore } from './assemble-server.ts';
-import type { ServerParts } from './server-parts.ts';
 
 export interface ApiServerOptions extends AssemblyOptions, AccessOptions {
   /** Where the state lies; in memory, and gone with the process, when not given. */
   readonly backend?: Backend;
   readonly clock?: Clock;
   readonly log?: Logger;
-  readonly parts?: ServerParts;
   /** Bytes of objects that are taken; the defaults when not given. */
   readonly byteLimits?: ByteLimits;
   /** How the host calls webhooks and aggregated APIs; without it every such call fails with a sentence. */

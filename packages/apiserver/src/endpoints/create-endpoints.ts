@@ -3,57 +3,45 @@
  * do what. It knows no network: the TLS server, the in-process client and the tests call the same function.
  */
 
-import { ApiError } from '@coracle/apimachinery/meta/status';
 import { type VersionInfo, versionInfo } from '@coracle/apimachinery/meta/version-info';
-import type { Clock } from '@coracle/runtime/clock/clock';
-import type { Compressor } from '@coracle/runtime/http/gzip-blocks';
 import type { ApiHandler, ApiRequest, ApiResponse } from '@coracle/runtime/http/seam';
-import type { Logger } from '@coracle/runtime/log/log';
 import type { MetricFamily } from '@coracle/runtime/metrics/metric-family';
-import type { AdmissionMetrics } from '../admission/admission-metrics.ts';
-import type { AdmissionPlugin } from '../admission/plugin.ts';
-import type { createAggregator } from '../aggregation/aggregator.ts';
-import { NO_AGGREGATION } from '../aggregation/no-aggregation.ts';
-import type { Auditor } from '../audit/auditor.ts';
-import type { Authenticator, Authorizer } from '../auth/identity.ts';
+import type { Aggregator, createAggregator } from '../aggregation/aggregator.ts';
 import type { ObjectStore } from '../cache/object-store.ts';
 import { type ConnectOutbound, noOutbound } from '../outbound/outbound.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';
 import type { RunStage } from '../registry/stage-job.ts';
 import { createStagesElsewhere } from '../registry/stages-elsewhere.ts';
-import type { FieldManagement, Registry } from '../registry/write-contract.ts';
-import type { AggregatedApi } from './aggregated-api.ts';
+import type { Registry } from '../registry/write-contract.ts';
 import { JSON_AND_YAML } from './body.ts';
 import { createCorsPolicy } from './cors.ts';
 import { createDiscovery } from './discovery-routes.ts';
-import type { WriteElsewhere } from './document-forms.ts';
 import { createDocuments } from './documents.ts';
-import type { BodyDecoder, CreateOnlyHandler, Server, SubresourceHandler } from './exchange.ts';
+import type { BodyDecoder, Server } from './exchange.ts';
 import type { createFlowControl } from './flow-control/flow-control.ts';
 import { createHealthChecks } from './health.ts';
 import { createJoinedLists } from './joined-lists.ts';
 import { createOpenWatches } from './open-watches.ts';
 import type { MakeSwagger } from './openapi-routes.ts';
 import { createHostCheck } from './own-hosts.ts';
-import { createPackedLists } from './packed-lists.ts';
-import type { ReadElsewhere } from './read-elsewhere.ts';
-import { createRequestMetrics } from './request-metrics.ts';
+import { PackedLists } from './packed-lists.ts';
+import { createRequestMetrics, single } from './request-metrics.ts';
 import { createInFlightLimit, type FlowControl } from './request-seats.ts';
-import { statusResponse } from './responses.ts';
+import { unavailable } from './responses.ts';
 import { answer } from './stages.ts';
 import { FrameCache } from './watch-frames.ts';
 import { createWatchPace } from './watch-pace.ts';
 
-export interface EndpointsOptions {
+type Needed = 'resources' | 'authenticate' | 'authorize' | 'admission' | 'clock' | 'log';
+type Handlers = 'subresourceHandlers' | 'createOnlyHandlers' | 'connectNode' | 'aggregated' | 'bodyDecoders';
+type Helpers = 'readElsewhere' | 'writeElsewhere' | 'compressor' | 'auditor' | 'admissionMetrics';
+
+/** `bodyDecoders` are those beside JSON and YAML. */
+export interface EndpointsOptions
+  extends Pick<Server, Needed>,
+    Partial<Pick<Server, Handlers | Helpers>>,
+    Pick<Registry, 'fields' | 'deletesWhole'> {
   readonly store: ObjectStore;
-  readonly resources: ResourceSource;
-  readonly authenticate: Authenticator;
-  readonly authorize: Authorizer;
-  /** In upstream's order. */
-  readonly admission: readonly AdmissionPlugin[];
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly aggregated?: readonly AggregatedApi[];
   /** Puts the layer together that knows other API servers; without it no request is passed on. */
   readonly aggregation?: typeof createAggregator;
   /** Priority and fairness; without it requests are counted, whoever sends them. */
@@ -62,41 +50,20 @@ export interface EndpointsOptions {
   readonly swagger2?: MakeSwagger;
   /** How other API servers are reached; without it their groups are unavailable. */
   readonly connectOutbound?: ConnectOutbound;
+  /** The document at `/version`. */
   readonly version?: VersionInfo;
   /** `host:port` as clients reach the server, for discovery. */
   readonly serverAddress?: string;
-  /** By `group/resource/subresource`; goes before the registry's own subresources. */
-  readonly subresourceHandlers?: ReadonlyMap<string, SubresourceHandler>;
-  /** Reaches what runs Pods on a node, by the kubelet's paths; rejects when it cannot. Without it nothing runs. */
-  readonly connectNode?: (nodeName: string) => Promise<ApiHandler>;
-  /** By `group/resource`: kinds that are answered and not stored. */
-  readonly createOnlyHandlers?: ReadonlyMap<string, CreateOnlyHandler>;
-  /** Media types beside JSON and YAML. */
-  readonly bodyDecoders?: ReadonlyMap<string, BodyDecoder>;
-  /** Reads large bodies on another thread; without it they are read on this one. */
-  readonly readElsewhere?: ReadElsewhere;
-  /** Writes large answers that are no JSON on another thread; without it they are written on this one. */
-  readonly writeElsewhere?: WriteElsewhere;
   /** Does the stages of large writes on another thread; without it they are done on this one. */
   readonly runStage?: RunStage;
-  /** Field ownership; without it server-side apply is refused and managedFields are left alone. */
-  readonly fields?: FieldManagement;
-  /** Compresses large answers; without it they go out as they are. */
-  readonly compressor?: Compressor;
   /** More paths that are no resources (`/openid/v1/jwks`), by exact path; authorised as such. */
   readonly paths?: ReadonlyMap<string, (request: ApiRequest) => ApiResponse | Promise<ApiResponse>>;
-  /** Writes down who did what; nothing is audited without. */
-  readonly auditor?: Auditor;
   /** Regular expressions of the origins whose pages may call; none when absent. */
   readonly corsAllowedOrigins?: readonly string[];
   /** DNS names that requests may call this server by, beside localhost and IP addresses; any when absent. */
   readonly hostNames?: readonly string[];
   /** Requests answered at once, those of exempt priority levels aside; 600 when not given. */
   readonly maxInFlight?: number;
-  /** Where the durations of admission are counted; absent = nowhere. */
-  readonly admissionMetrics?: AdmissionMetrics;
-  /** Kinds of which a collection is deleted whole or not at all. */
-  readonly deletesWhole?: NonNullable<Registry['deletesWhole']>;
   /** Metric families of other rooms, asked at each scrape. */
   readonly metrics?: () => Promise<readonly MetricFamily[]>;
 }
@@ -117,7 +84,7 @@ export interface Endpoints {
 
 /** Puts the server together. It serves at once and says so in readyz after `setReady`. */
 export function createEndpoints(options: EndpointsOptions): Endpoints {
-  const { store, resources, clock, log, swagger2, writeElsewhere, serverAddress = 'localhost' } = options;
+  const { store, resources, clock, log, compressor, aggregated = [], serverAddress = 'localhost' } = options;
   const registry: Registry = {
     store,
     clock,
@@ -127,7 +94,6 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
   };
   const metrics = createRequestMetrics();
   const watches = createOpenWatches();
-  const aggregated = options.aggregated ?? [];
   const inProcess = aggregated.flatMap(({ group, versions }) => versions.map((version) => ({ group, version })));
   const connect = options.connectOutbound ?? noOutbound;
   const aggregator = options.aggregation?.({ registry, resources, inProcess, connect, log }) ?? NO_AGGREGATION;
@@ -139,11 +105,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
   let draining = false;
   let drained: (() => void) | undefined;
 
-  const checks = createHealthChecks({
-    storeFault: () => store.fault(),
-    ready: () => ready,
-    draining: () => draining,
-  });
+  const checks = createHealthChecks({ storeFault: () => store.fault(), ready: () => ready, draining: () => draining });
   const server: Server = {
     registry,
     resources,
@@ -162,9 +124,9 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
     connectNode: options.connectNode,
     bodyDecoders: new Map<string, BodyDecoder>([...JSON_AND_YAML, ...(options.bodyDecoders ?? [])]),
     readElsewhere: options.readElsewhere,
-    writeElsewhere,
-    compressor: options.compressor,
-    packedLists: options.compressor && createPackedLists({ compressor: options.compressor, clock }),
+    writeElsewhere: options.writeElsewhere,
+    compressor,
+    packedLists: compressor && new PackedLists(compressor, clock),
     joinedLists: createJoinedLists(clock),
     clock,
     log,
@@ -181,8 +143,8 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
       checks,
       version: options.version ?? versionInfo(),
       paths: options.paths ?? new Map(),
-      swagger2,
-      writeElsewhere,
+      swagger2: options.swagger2,
+      writeElsewhere: options.writeElsewhere,
       async metrics() {
         const extra = (await options.metrics?.()) ?? [];
         return metrics.text([...storeMetrics(store, resources), ...flowMetrics(flowControl), ...extra]);
@@ -200,7 +162,9 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
   return {
     registry,
     handler(request) {
-      if (draining && !isProbe(request.path)) return Promise.resolve(shuttingDown());
+      if (draining && !/^\/(healthz|livez|readyz)/.test(request.path)) {
+        return Promise.resolve(unavailable('the server is shutting down, please try again later'));
+      }
       try {
         const response = answer(server, request);
         if (response instanceof Promise) return response.then(answered);
@@ -228,19 +192,18 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
   };
 }
 
-const isProbe = (path: string): boolean =>
-  path.startsWith('/healthz') || path.startsWith('/livez') || path.startsWith('/readyz');
-
-const shuttingDown = (): ApiResponse =>
-  statusResponse(
-    new ApiError({
-      code: 503,
-      reason: 'ServiceUnavailable',
-      message: 'the server is shutting down, please try again later',
-      details: { retryAfterSeconds: 1 },
-    }).status,
-    { pretty: false },
-  );
+/** The aggregation layer of a server that knows no other. */
+const NO_AGGREGATION: Aggregator = {
+  remote: () => undefined,
+  proxy: () => Promise.reject(new Error('this server passes no requests on')),
+  ask: () => Promise.reject(new Error('this server passes no requests on')),
+  generation: () => 0,
+  discovery: () => ({ remote: [], stale: new Set(), priorityOf: () => undefined }),
+  openApi: () => [],
+  swaggers: () => [],
+  start() {},
+  stop() {},
+};
 
 function flowMetrics(flowControl: FlowControl): MetricFamily[] {
   const load = flowControl.load();
@@ -248,7 +211,7 @@ function flowMetrics(flowControl: FlowControl): MetricFamily[] {
     name: `apiserver_flowcontrol_${name}`,
     help,
     type: 'gauge',
-    samples: load.map((one) => ({ labels: { priority_level: one.level }, value: value(one) })),
+    samples: load.map((one) => ({ labels: { priority_level: one.name }, value: value(one) })),
   });
   return [
     gauge('nominal_limit_seats', 'Seats a priority level has of its own.', ({ limit }) => limit),
@@ -265,12 +228,6 @@ function storeMetrics(store: ObjectStore, resources: ResourceSource): MetricFami
     if (count > 0) counts.set(group === '' ? resource : `${resource}.${group}`, count);
   }
   const stats = store.stats();
-  const gauge = (name: string, help: string, value: number): MetricFamily => ({
-    name,
-    help,
-    type: 'gauge',
-    samples: [{ labels: {}, value }],
-  });
   return [
     {
       name: 'apiserver_storage_objects',
@@ -278,10 +235,10 @@ function storeMetrics(store: ObjectStore, resources: ResourceSource): MetricFami
       type: 'gauge',
       samples: [...counts].map(([resource, value]) => ({ labels: { resource }, value })),
     },
-    gauge('coracle_store_revision', 'Newest published revision.', store.revision()),
-    gauge('coracle_store_writes', 'Writes made durable since start.', stats.writes),
-    gauge('coracle_store_commits', 'Commits that carried them.', stats.commits),
-    gauge('coracle_store_queued_writes', 'Writes decided and not yet durable.', stats.queued),
-    gauge('coracle_store_failed_writes', 'Writes the disk refused.', stats.failedWrites),
+    single('coracle_store_revision', 'Newest published revision.', store.revision()),
+    single('coracle_store_writes', 'Writes made durable since start.', stats.writes),
+    single('coracle_store_commits', 'Commits that carried them.', stats.commits),
+    single('coracle_store_queued_writes', 'Writes decided and not yet durable.', stats.queued),
+    single('coracle_store_failed_writes', 'Writes the disk refused.', stats.failedWrites),
   ];
 }
