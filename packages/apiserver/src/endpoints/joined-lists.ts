@@ -2,11 +2,11 @@
  * Lists as plain JSON, sent from where it lies: what two readers asked for is joined once, by runs of neighbouring objects,
  * and kept for the next. Picking five hundred objects together for each reader anew is a third of the work of a page.
  */
-import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { StoredObject } from '../cache/object-store.ts';
 import { type ItemBytes, itemBytes, itemPieces, joinItems } from '../registry/versioned-view.ts';
 import { KeptRuns, type Run, runsOf } from './kept-runs.ts';
+import type { PackableList } from './packed-lists.ts';
 
 /** Bytes that kept runs may hold together, what it takes to remember them included. */
 export const MAX_JOINED_BYTES = 16 * 1024 * 1024;
@@ -20,23 +20,10 @@ const MIN_RUN_BYTES = 32 * 1024;
 const encoder = new TextEncoder();
 const COMMA = Uint8Array.of(0x2c);
 
-export interface JoinedLists {
-  /** The JSON of the items between `head` and `tail`, in parts that do not change. */
-  parts(list: JoinableList): readonly Uint8Array[];
-  /** What the kept runs hold. */
-  readonly keptBytes: number;
-}
-
-/** A list as the client will see it. */
-export interface JoinableList {
-  readonly info: ResourceInfo;
-  readonly items: readonly StoredObject[];
-  readonly head: string;
-  readonly tail: string;
-}
+export type JoinedLists = ReturnType<typeof createJoinedLists>;
 
 /** `maxBytes`: `MAX_JOINED_BYTES` when not given. */
-export function createJoinedLists(clock: Clock, maxBytes: number = MAX_JOINED_BYTES): JoinedLists {
+export function createJoinedLists(clock: Clock, maxBytes: number = MAX_JOINED_BYTES) {
   /** Undefined: asked for once. */
   const runs = new KeptRuns<Uint8Array | undefined>({ clock, maxBytes, maxUnusedMs: MAX_UNUSED_MS });
   const joined = (run: Run): Uint8Array | undefined => {
@@ -51,7 +38,8 @@ export function createJoinedLists(clock: Clock, maxBytes: number = MAX_JOINED_BY
     return bytes;
   };
   return {
-    parts({ info, items, head, tail }) {
+    /** The JSON of the items between `head` and `tail`, in parts that do not change. */
+    parts({ info, items, head, tail }: Omit<PackableList, 'signal'>): readonly Uint8Array[] {
       const parts: Uint8Array[] = [encoder.encode(head)];
       // What a webhook makes of an object is asked for anew for each list.
       const mayKeep = info.remote === undefined && sizeUpTo(items, MAX_LIST_BYTES) < MAX_LIST_BYTES;
@@ -65,7 +53,8 @@ export function createJoinedLists(clock: Clock, maxBytes: number = MAX_JOINED_BY
       parts.push(encoder.encode(tail));
       return parts;
     },
-    get keptBytes() {
+    /** What the kept runs hold. */
+    get keptBytes(): number {
       return runs.bytes;
     },
   };

@@ -46,9 +46,7 @@ export interface KeptRunsOptions {
 }
 
 export class KeptRuns<Kept> {
-  readonly #clock: Clock;
-  readonly #maxBytes: number;
-  readonly #maxUnusedMs: number;
+  readonly #options: KeptRunsOptions;
   /** The longest unused first. */
   readonly #runs = new Map<string, KeptRun<Kept>>();
   readonly #resources = new WeakMap<ResourceInfo, number>();
@@ -56,10 +54,8 @@ export class KeptRuns<Kept> {
   #bytes = 0;
   #sweeping = false;
 
-  constructor({ clock, maxBytes, maxUnusedMs }: KeptRunsOptions) {
-    this.#clock = clock;
-    this.#maxBytes = maxBytes;
-    this.#maxUnusedMs = maxUnusedMs;
+  constructor(options: KeptRunsOptions) {
+    this.#options = options;
   }
 
   /** What the runs hold. */
@@ -74,7 +70,7 @@ export class KeptRuns<Kept> {
     if (!found) return undefined;
     const { items, from, to } = run;
     for (let i = from; i < to; i++) if (found.revisions[i - from] !== items[i]!.revision) return undefined;
-    found.usedAt = this.#clock.monotonic();
+    found.usedAt = this.#options.clock.monotonic();
     this.#runs.delete(name);
     this.#runs.set(name, found);
     return found;
@@ -84,7 +80,7 @@ export class KeptRuns<Kept> {
   add(run: Run, kept: Kept, size: number): KeptRun<Kept> {
     const name = this.#nameOf(run);
     const revisions = run.items.slice(run.from, run.to).map(({ revision }) => revision);
-    const added: KeptRun<Kept> = { name, revisions, kept, size, usedAt: this.#clock.monotonic() };
+    const added: KeptRun<Kept> = { name, revisions, kept, size, usedAt: this.#options.clock.monotonic() };
     this.#drop(name);
     this.#runs.set(name, added);
     this.#bytes += costOf(added);
@@ -107,17 +103,14 @@ export class KeptRuns<Kept> {
   }
 
   #nameOf({ info, items, from, to }: Run): string {
-    let resource = this.#resources.get(info);
-    if (resource === undefined) {
-      resource = this.#resourceCount++;
-      this.#resources.set(info, resource);
-    }
+    const resource = this.#resources.get(info) ?? this.#resourceCount++;
+    this.#resources.set(info, resource);
     return `${resource} ${items[from]!.revision} ${to - from}`;
   }
 
   #makeRoom(): void {
     for (const name of this.#runs.keys()) {
-      if (this.#bytes <= this.#maxBytes) return;
+      if (this.#bytes <= this.#options.maxBytes) return;
       this.#drop(name);
     }
   }
@@ -125,9 +118,10 @@ export class KeptRuns<Kept> {
   #sweepLater(): void {
     if (this.#sweeping || this.#runs.size === 0) return;
     this.#sweeping = true;
-    this.#clock.schedule(this.#maxUnusedMs, () => {
+    const { clock, maxUnusedMs } = this.#options;
+    clock.schedule(maxUnusedMs, () => {
       this.#sweeping = false;
-      const old = this.#clock.monotonic() - this.#maxUnusedMs;
+      const old = clock.monotonic() - maxUnusedMs;
       for (const [name, { usedAt }] of this.#runs) {
         if (usedAt > old) break;
         this.#drop(name);

@@ -7,7 +7,8 @@ import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import type { ApiResponse } from '@coracle/runtime/http/seam';
 import type { StoredObject } from '../cache/object-store.ts';
 import { encodeMessage, envelopeParts } from '../kinds/protobuf/documents.ts';
-import { type DocumentForm, type FormWork, inForm, writeForm } from './document-forms.ts';
+import { type DocumentForm, inForm, writeForm } from './document-forms.ts';
+import type { Exchange } from './exchange.ts';
 import type { Representation } from './negotiation.ts';
 import { JSON_HEADERS, NEWLINE, PROTOBUF_HEADERS, YAML_HEADERS } from './responses.ts';
 
@@ -41,34 +42,27 @@ export function isLong(items: readonly StoredObject[]): boolean {
   return false;
 }
 
-export interface LongListOptions {
-  readonly outline: ListOutline;
-  readonly representation: Representation;
-  readonly signal: AbortSignal;
-  /** Writes large parts; absent = they are written here. */
-  readonly writeElsewhere: ((work: FormWork) => Promise<Uint8Array | undefined>) | undefined;
-}
-
 /** The list; there is at least one item. Rejects with the signal's reason when the client has gone. */
 export async function longList(
+  { request, writeElsewhere }: Pick<Exchange, 'request' | 'writeElsewhere'>,
   items: readonly StoredObject[],
-  { outline, representation, signal, writeElsewhere }: LongListOptions,
+  { outline, representation }: { readonly outline: ListOutline; readonly representation: Representation },
 ): Promise<ApiResponse> {
   const form = formOf(outline, representation);
   const { member } = outline;
-  const around = form.wrapped ? { before: `{"${member}":[`, after: ']}' } : { before: '', after: '' };
+  const around = form.type ? { before: `{"${member}":[`, after: ']}' } : { before: '', after: '' };
   const parts: Uint8Array[] = [];
   for (let from = 0; from < items.length; ) {
     const some = partFrom(items, from);
     from += some.length;
-    signal.throwIfAborted();
+    request.signal.throwIfAborted();
     const loading = some.length === 1 ? some[0]!.load(nextTurn) : undefined;
     if (loading) await loading;
     const preparing = outline.prepare(some);
     if (preparing) await preparing;
     const json = outline.items(some, around);
     const whole = form.type === undefined ? json : (await inForm({ json, form: form.type }, writeElsewhere))!;
-    parts.push(whole.subarray(form.cut.before, whole.length - form.cut.after));
+    parts.push(whole.subarray(form.before ?? 0, whole.length - (form.after ?? 0)));
     await nextTurn();
   }
   return { status: 200, headers: form.headers, body: form.whole(parts) };
@@ -88,16 +82,13 @@ function partFrom(items: readonly StoredObject[], from: number): readonly Stored
 
 interface ListForm {
   readonly headers: Readonly<Record<string, string>>;
-  /** Its parts are read as documents: a list of some items. */
-  readonly wrapped: boolean;
-  /** Of its parts; undefined = JSON. */
-  readonly type: DocumentForm | undefined;
+  /** Of its parts, which are documents then: a list of some items. Absent = JSON. */
+  readonly type?: DocumentForm;
   /** Bytes of a part that are not put into the whole: what stands around its items. */
-  readonly cut: { readonly before: number; readonly after: number };
+  readonly before?: number;
+  readonly after?: number;
   whole(parts: readonly Uint8Array[]): Uint8Array[];
 }
-
-const WHOLE = { before: 0, after: 0 };
 
 function formOf({ head, member }: ListOutline, { encoding, pretty }: Representation): ListForm {
   if (encoding === 'yaml') return yamlForm(head, member);
@@ -108,9 +99,6 @@ function formOf({ head, member }: ListOutline, { encoding, pretty }: Representat
 
 const plainForm = (head: object, member: string): ListForm => ({
   headers: JSON_HEADERS,
-  wrapped: false,
-  type: undefined,
-  cut: WHOLE,
   whole: (parts) => [
     encoder.encode(`${JSON.stringify(head).slice(0, -1)},"${member}":[`),
     ...separated(parts, encoder.encode(',')),
@@ -121,9 +109,7 @@ const plainForm = (head: object, member: string): ListForm => ({
 
 const protobufForm = ({ apiVersion, kind }: ListOutline['head'], head: Uint8Array): ListForm => ({
   headers: PROTOBUF_HEADERS,
-  wrapped: true,
   type: { type: 'protobuf-part', apiVersion, kind },
-  cut: WHOLE,
   // The items of every list follow its metadata.
   whole: (parts) => envelopeParts({ apiVersion, kind }, [head, ...parts]),
 });
@@ -131,12 +117,9 @@ const protobufForm = ({ apiVersion, kind }: ListOutline['head'], head: Uint8Arra
 /** A list of some items is their text between two others: the lines of the whole but for its first and last. */
 const prettyForm = (head: object, member: string): ListForm => ({
   headers: JSON_HEADERS,
-  wrapped: true,
   type: { type: 'indented' },
-  cut: {
-    before: encoder.encode(`{\n  "${member}": [\n`).length,
-    after: encoder.encode('\n  ]\n}').length,
-  },
+  before: `{\n  "${member}": [\n`.length,
+  after: '\n  ]\n}'.length,
   whole: (parts) => [
     encoder.encode(`${JSON.stringify(head, null, 2).slice(0, -2)},\n  "${member}": [\n`),
     ...separated(parts, encoder.encode(',\n')),
@@ -149,13 +132,11 @@ function yamlForm(head: object, member: string): ListForm {
   const json = encoder.encode(JSON.stringify(head));
   return {
     headers: YAML_HEADERS,
-    wrapped: true,
     type: { type: 'yaml' },
-    cut: { before: before.length, after: 0 },
+    before: before.length,
     whole: (parts) => [writeForm({ json, form: { type: 'yaml' } })!, before, ...parts],
   };
 }
 
-function separated(parts: readonly Uint8Array[], separator: Uint8Array): Uint8Array[] {
-  return parts.flatMap((part, i) => (i === 0 ? [part] : [separator, part]));
-}
+const separated = (parts: readonly Uint8Array[], separator: Uint8Array): Uint8Array[] =>
+  parts.flatMap((part, i) => (i === 0 ? [part] : [separator, part]));

@@ -1,30 +1,25 @@
 /** The watches that are open now, so that a shutdown or the end of a kind can end them in good order. */
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 
-export interface OpenWatches {
-  /** Registers a watch; `end` closes its stream normally. The returned function forgets it. */
-  add(info: ResourceInfo, end: () => void): () => void;
-  /** Ends the watches of resources that are no longer served (or were replaced). */
-  endOf(infos: readonly ResourceInfo[]): void;
-  endAll(): void;
-  readonly size: number;
-}
+export type OpenWatches = ReturnType<typeof createOpenWatches>;
 
-export function createOpenWatches(): OpenWatches {
+export function createOpenWatches() {
   const open = new Map<() => void, ResourceInfo>();
   return {
-    add(info, end) {
+    /** Registers a watch; `end` closes its stream normally. The returned function forgets it. */
+    add(info: ResourceInfo, end: () => void): () => void {
       open.set(end, info);
       return () => open.delete(end);
     },
-    endOf(infos) {
+    /** Ends the watches of resources that are no longer served (or were replaced). */
+    endOf(infos: readonly ResourceInfo[]): void {
       const gone = new Set(infos);
       for (const [end, info] of [...open]) if (gone.has(info)) end();
     },
-    endAll() {
+    endAll(): void {
       for (const end of [...open.keys()]) end();
     },
-    get size() {
+    get size(): number {
       return open.size;
     },
   };

@@ -8,7 +8,7 @@ import { NEVER } from '../../../runtime/src/http/seam.ts';
 import type { StoredObject } from '../cache/object-store.ts';
 import { createParsedObjects, stampObject } from '../cache/stored-object.ts';
 import { builtinResources } from '../kinds/builtin/builtin-resources.ts';
-import { createPackedLists, MAX_UNUSED_MS, type PackableList, type PackedLists } from './packed-lists.ts';
+import { MAX_UNUSED_MS, type PackableList, PackedLists } from './packed-lists.ts';
 
 const CONFIG_MAPS = builtinResources().find(({ group, resource }) => group === '' && resource === 'configmaps')!;
 const memory = { parsed: createParsedObjects(1024 * 1024) };
@@ -87,7 +87,7 @@ class CountingCompressor implements Compressor {
 const begin = (maxBytes?: number): { lists: PackedLists; compressor: CountingCompressor; clock: FakeClock } => {
   const compressor = new CountingCompressor();
   const clock = createFakeClock();
-  return { lists: createPackedLists({ compressor, clock, ...(maxBytes && { maxBytes }) }), compressor, clock };
+  return { lists: new PackedLists(compressor, clock, maxBytes), compressor, clock };
 };
 
 test('pack() gives the same text as the list has, for the first reader and from what was kept', async () => {

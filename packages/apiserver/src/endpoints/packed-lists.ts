@@ -35,38 +35,24 @@ export interface PackableList {
 /** A run that is kept, or being compressed. */
 type PackedRun = KeptRun<GzipBlock | Promise<GzipBlock>>;
 
-export interface PackedLists {
-  /** The gzip body, in parts; at once when all of it was kept. Rejects with ApiError when the client has gone. */
-  pack(list: PackableList): readonly Uint8Array[] | Promise<readonly Uint8Array[]>;
-  /** What the kept runs hold. */
-  readonly keptBytes: number;
-}
-
-export function createPackedLists(options: {
-  readonly compressor: Compressor;
-  readonly clock: Clock;
-  /** `MAX_KEPT_BYTES` when not given. */
-  readonly maxBytes?: number;
-}): PackedLists {
-  return new RunCache(options.compressor, options.clock, options.maxBytes ?? MAX_KEPT_BYTES);
-}
-
-class RunCache implements PackedLists {
+export class PackedLists {
   readonly #compressor: Compressor;
   readonly #runs: KeptRuns<GzipBlock | Promise<GzipBlock>>;
   #compressing = 0;
   /** Those who wait for a thread; of each list that is being answered at most `AT_ONCE`. */
   readonly #waiting: (() => void)[] = [];
 
-  constructor(compressor: Compressor, clock: Clock, maxBytes: number) {
+  constructor(compressor: Compressor, clock: Clock, maxBytes: number = MAX_KEPT_BYTES) {
     this.#compressor = compressor;
     this.#runs = new KeptRuns({ clock, maxBytes, maxUnusedMs: MAX_UNUSED_MS });
   }
 
+  /** What the kept runs hold. */
   get keptBytes(): number {
     return this.#runs.bytes;
   }
 
+  /** The gzip body, in parts; at once when all of it was kept. Rejects with ApiError when the client has gone. */
   pack(list: PackableList): readonly Uint8Array[] | Promise<readonly Uint8Array[]> {
     const runs = runsOf(list.info, list.items);
     const blocks: (GzipBlock | undefined)[] = [];
@@ -78,27 +64,15 @@ class RunCache implements PackedLists {
       if (!isThere) missing.push(at);
     }
     if (missing.length === 0) return bodyOf(list, blocks as GzipBlock[]);
-    return this.#packMissing(list, { runs, blocks, missing });
-  }
-
-  async #packMissing(
-    list: PackableList,
-    {
-      runs,
-      blocks,
-      missing,
-    }: { readonly runs: readonly Run[]; readonly blocks: (GzipBlock | undefined)[]; readonly missing: number[] },
-  ): Promise<readonly Uint8Array[]> {
-    let next = 0;
+    const queue = missing.values();
     const lane = async (): Promise<void> => {
-      while (next < missing.length) {
+      for (const at of queue) {
         if (list.signal.aborted) throw clientGone(list.signal.reason);
-        const at = missing[next++]!;
         blocks[at] = await (this.#runs.find(runs[at]!) ?? this.#begin(runs[at]!)).kept;
       }
     };
-    await Promise.all(Array.from({ length: Math.min(AT_ONCE, missing.length) }, lane));
-    return bodyOf(list, blocks as GzipBlock[]);
+    const lanes = Array.from({ length: Math.min(AT_ONCE, missing.length) }, lane);
+    return Promise.all(lanes).then(() => bodyOf(list, blocks as GzipBlock[]));
   }
 
   #begin(run: Run): PackedRun {

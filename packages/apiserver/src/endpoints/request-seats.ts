@@ -18,8 +18,8 @@ export interface Flow {
 }
 
 /** One priority level right now: its own seats, those in use, and the requests that run and wait. */
-export interface LevelLoad {
-  readonly level: string;
+interface LevelLoad {
+  readonly name: string;
   readonly limit: number;
   readonly inUse: number;
   readonly running: number;

@@ -12,21 +12,10 @@ const FEW_READERS = 64;
 const PAUSE_MS_PER_READER = 0.05;
 const MAX_PAUSE_MS = 100;
 
-export interface WatchPace {
-  /**
-   * Calls `flush` once, in a later turn of this moment or after the pause. Whoever waits is called in the order of
-   * asking. Ask again only after it was called.
-   */
-  ask(flush: () => void): void;
-  /**
-   * The parts one after the other. What was joined last is handed out again when the parts are the same ones, as they
-   * are for readers of the same resource. Nobody may change the result.
-   */
-  join(parts: readonly Uint8Array[]): Uint8Array;
-}
+export type WatchPace = ReturnType<typeof createWatchPace>;
 
 /** Makes the pace of one server's watches. */
-export function createWatchPace(clock: Clock): WatchPace {
+export function createWatchPace(clock: Clock) {
   let waiting: (() => void)[] = [];
   let asked = false;
   let notBefore = Number.NEGATIVE_INFINITY;
@@ -46,7 +35,11 @@ export function createWatchPace(clock: Clock): WatchPace {
   };
 
   return {
-    ask(flush) {
+    /**
+     * Calls `flush` once, in a later turn of this moment or after the pause. Whoever waits is called in the order of
+     * asking. Ask again only after it was called.
+     */
+    ask(flush: () => void): void {
       waiting.push(flush);
       if (asked) return;
       asked = true;
@@ -54,7 +47,11 @@ export function createWatchPace(clock: Clock): WatchPace {
       if (pause > 0) clock.schedule(pause, round);
       else queueMicrotask(round);
     },
-    join(parts) {
+    /**
+     * The parts one after the other. What was joined last is handed out again when the parts are the same ones, as they
+     * are for readers of the same resource. Nobody may change the result.
+     */
+    join(parts: readonly Uint8Array[]): Uint8Array {
       if (parts.length === 1) return parts[0]!;
       if (parts.length === lastParts.length && parts.every((part, i) => part === lastParts[i])) return lastJoined;
       lastParts = parts;

@@ -101,8 +101,12 @@ export function createFlowControl({
         case 'create':
         case 'update':
         case 'patch':
-        case 'delete':
-          return isSilent(request.info) ? ONE_SEAT : writeWork(watches.interested(request.info), level.maxSeats);
+        case 'delete': {
+          // A token is created for an account, and no event tells of it.
+          const { resource, subresource } = request.info;
+          if (resource === 'serviceaccounts' && subresource === 'token') return ONE_SEAT;
+          return writeWork(watches.interested(request.info), level.maxSeats);
+        }
         case 'list':
           return estimateList(level, request);
         case 'watch':
@@ -134,14 +138,7 @@ export function createFlowControl({
       });
     },
     watching: (watched) => watches.add(watched),
-    load: () =>
-      [...levels.values()].map(({ name, limit, inUse, running, waiting }) => ({
-        level: name,
-        limit,
-        inUse,
-        running,
-        waiting,
-      })),
+    load: () => [...levels.values()],
     start() {
       started = true;
       void markDangling();
@@ -167,7 +164,3 @@ const createListEstimate =
     const limit = Math.max(0, Number.parseInt(query.get('limit') ?? '', 10) || 0);
     return listWork({ objects, averageBytes, limit, single: info.name !== '' }, level.maxSeats);
   };
-
-/** A token is created for an account, and no event tells of it. */
-const isSilent = ({ resource, subresource }: RequestInfo): boolean =>
-  resource === 'serviceaccounts' && subresource === 'token';

@@ -12,12 +12,6 @@ import type {
 import type { UserInfo } from '../../auth/identity.ts';
 import type { RequestInfo } from '../request-info.ts';
 
-type Subject = DeepReadonly<FlowcontrolSubject>;
-
-type ResourceRule = DeepReadonly<ResourcePolicyRule>;
-
-type NonResourceRule = DeepReadonly<NonResourcePolicyRule>;
-
 type Rule = DeepReadonly<PolicyRulesWithSubjects>;
 
 export type FlowSchemaObject = UnstructuredObject & { spec: FlowSchemaSpec; status?: FlowSchemaStatus };
@@ -58,20 +52,19 @@ export const rulesFor = (schema: FlowSchema, user: UserInfo): Rule[] =>
   schema.rules.filter(({ subjects = [] }) => subjects.some((subject) => isSubject(subject, user)));
 
 /** True when one of the rules covers the request. */
-export function covers(rules: readonly Rule[], info: RequestInfo): boolean {
-  for (const { resourceRules = [], nonResourceRules = [] } of rules) {
-    if (info.isResource) {
-      for (const rule of resourceRules) if (coversResource(rule, info)) return true;
-    } else {
-      for (const rule of nonResourceRules) if (coversPath(rule, info)) return true;
-    }
-  }
-  return false;
-}
+export const covers = (rules: readonly Rule[], info: RequestInfo): boolean =>
+  rules.some(({ resourceRules = [], nonResourceRules = [] }) =>
+    info.isResource
+      ? resourceRules.some((rule) => coversResource(rule, info))
+      : nonResourceRules.some((rule) => coversPath(rule, info)),
+  );
 
 const ACCOUNT = 'system:serviceaccount:';
 
-function isSubject({ kind, user, group, serviceAccount }: Subject, { username, groups }: UserInfo): boolean {
+function isSubject(
+  { kind, user, group, serviceAccount }: DeepReadonly<FlowcontrolSubject>,
+  { username, groups }: UserInfo,
+): boolean {
   if (kind === 'User') return user !== undefined && (user.name === '*' || user.name === username);
   if (kind === 'Group') return group !== undefined && (group.name === '*' || groups.includes(group.name));
   if (kind !== 'ServiceAccount' || serviceAccount === undefined) return false;
@@ -83,14 +76,17 @@ function isSubject({ kind, user, group, serviceAccount }: Subject, { username, g
 const has = (list: readonly string[] | undefined, value: string): boolean =>
   list !== undefined && ((list.length === 1 && list[0] === '*') || list.includes(value));
 
-function coversResource(rule: ResourceRule, info: RequestInfo): boolean {
+function coversResource(rule: DeepReadonly<ResourcePolicyRule>, info: RequestInfo): boolean {
   if (!has(rule.verbs, info.verb)) return false;
   const resource = info.subresource === '' ? info.resource : `${info.resource}/${info.subresource}`;
   if (!has(rule.resources, resource) || !has(rule.apiGroups, info.group)) return false;
   return info.namespace === '' ? rule.clusterScope === true : has(rule.namespaces, info.namespace);
 }
 
-function coversPath({ verbs, nonResourceURLs = [] }: NonResourceRule, { verb, path }: RequestInfo): boolean {
+function coversPath(
+  { verbs, nonResourceURLs = [] }: DeepReadonly<NonResourcePolicyRule>,
+  { verb, path }: RequestInfo,
+): boolean {
   if (!has(verbs, verb)) return false;
   return nonResourceURLs.some((url) => {
     if (url === '*' || url === path) return true;

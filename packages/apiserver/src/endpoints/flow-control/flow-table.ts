@@ -17,12 +17,11 @@ export interface MatchedFlow extends Flow {
 }
 
 export class FlowTable {
-  readonly levels: ReadonlyMap<string, PriorityLevel>;
-  readonly #levels = new Map<string, PriorityLevel>();
+  readonly levels = new Map<string, PriorityLevel>();
   readonly #store: Pick<ObjectStore, 'list'>;
   readonly #seats: Seats;
   readonly #clock: Clock;
-  #flows: { readonly flow: MatchedFlow }[] = [];
+  #flows: MatchedFlow[] = [];
   /** By user object: the flows whose subjects include him. Dropped when anything changes. */
   #byUser = new WeakMap<UserInfo, { readonly flow: Flow; readonly rules: ReturnType<typeof rulesFor> }[]>();
 
@@ -30,20 +29,19 @@ export class FlowTable {
     this.#store = store;
     this.#seats = seats;
     this.#clock = clock;
-    this.levels = this.#levels;
   }
 
   /** Reads the stored objects anew. Levels that are still there keep who runs and waits in them. */
   compile(): void {
     this.#configureLevels();
     this.#flows = compileFlowSchemas(this.#store.list(SCHEMAS).items.map(({ object }) => object)).flatMap((schema) => {
-      const level = this.#levels.get(schema.level);
+      const level = this.levels.get(schema.level);
       if (!level) return [];
       const headers = {
         'x-kubernetes-pf-flowschema-uid': schema.uid,
         'x-kubernetes-pf-prioritylevel-uid': level.uid,
       };
-      return [{ flow: { schema, level, headers } }];
+      return [{ schema, level, headers }];
     });
     this.#byUser = new WeakMap();
   }
@@ -55,7 +53,7 @@ export class FlowTable {
   }
 
   #configureLevels(): void {
-    const levels = this.#levels;
+    const { levels } = this;
     const stored = this.#store.list(LEVELS).items;
     const names = new Set(stored.map(({ name }) => name));
     for (const name of levels.keys()) if (!names.has(name)) levels.delete(name);
@@ -72,7 +70,7 @@ export class FlowTable {
   #flowsOf(user: UserInfo) {
     let known = this.#byUser.get(user);
     if (!known) {
-      known = this.#flows.flatMap(({ flow }) => {
+      known = this.#flows.flatMap((flow) => {
         const rules = rulesFor(flow.schema, user);
         return rules.length > 0 ? [{ flow, rules }] : [];
       });

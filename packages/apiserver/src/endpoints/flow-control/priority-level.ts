@@ -9,8 +9,6 @@ import type { PriorityLevelConfigurationSpec } from '@coracle/apimachinery/types
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { maxSeatsOf, ONE_SEAT, type Work } from './work-estimate.ts';
 
-export type PriorityLevelObject = UnstructuredObject & { spec: PriorityLevelConfigurationSpec };
-
 /** Seats of the whole server, shared by its levels. */
 export interface Seats {
   readonly total: number;
@@ -40,11 +38,12 @@ export class PriorityLevel {
   /** Requests that are being answered, and the seats that they and the aftermath of others take. */
   running = 0;
   inUse = 0;
+  /** Requests that wait. */
+  waiting = 0;
   readonly #seats: Seats;
   readonly #clock: Clock;
   /** By flow, in the order of their turns. */
   readonly #waiting = new Map<string, Waiting[]>();
-  #waitingCount = 0;
 
   constructor(name: string, { seats, clock }: { readonly seats: Seats; readonly clock: Clock }) {
     this.name = name;
@@ -52,12 +51,8 @@ export class PriorityLevel {
     this.#clock = clock;
   }
 
-  get waiting(): number {
-    return this.#waitingCount;
-  }
-
   configure(object: Readonly<UnstructuredObject>): void {
-    const { metadata, spec } = object as PriorityLevelObject;
+    const { metadata, spec } = object as UnstructuredObject & { spec: PriorityLevelConfigurationSpec };
     this.uid = metadata.uid ?? '';
     this.exempt = spec.type === 'Exempt';
     this.shares = this.exempt ? 0 : (spec.limited?.nominalConcurrencyShares ?? 30);
@@ -80,11 +75,11 @@ export class PriorityLevel {
 
   /** Resolves to whether the request may run after all; false at once when there is no place to wait. */
   wait(flow: string, signal: AbortSignal, { seats }: Work = ONE_SEAT): false | Promise<boolean> {
-    if (this.#waitingCount >= this.maxWaiting) return false;
+    if (this.waiting >= this.maxWaiting) return false;
     const queue = this.#waiting.get(flow) ?? [];
     if (queue.length >= this.maxOfFlow) return false;
     this.#waiting.set(flow, queue);
-    this.#waitingCount++;
+    this.waiting++;
     return new Promise((resolve) => {
       const settle = (granted: boolean): void => {
         cancel();
@@ -92,7 +87,7 @@ export class PriorityLevel {
         const at = queue.indexOf(waiting);
         if (at >= 0) queue.splice(at, 1);
         if (queue.length === 0) this.#waiting.delete(flow);
-        this.#waitingCount--;
+        this.waiting--;
         resolve(granted);
       };
       const giveUp = (): void => settle(false);
@@ -116,7 +111,7 @@ export class PriorityLevel {
 
   /** Lets the request run whose turn it is; false when there are no seats for it or nobody waits. */
   admitOne(): boolean {
-    if (this.#waitingCount === 0) return false;
+    if (this.waiting === 0) return false;
     for (const [flow, queue] of this.#waiting) {
       const next = queue[0];
       if (!next) continue;

@@ -10,20 +10,14 @@ export interface Watched {
   readonly name: string;
 }
 
-export interface WatchCounts {
-  /** One more; the returned function takes it away again. */
-  add(watched: Watched): () => void;
-  /** Those that may be notified of a write. Watches with selectors count: somebody has to look for them. */
-  interested(info: RequestInfo): number;
-}
-
-export function createWatchCounts(): WatchCounts {
+export function createWatchCounts() {
   /** By resource, then by what of it is watched. Bounded by the watches that are open. */
   const counts = new Map<string, Map<string, number>>();
   let open = 0;
   return {
-    add({ group, resource, namespace, name }) {
-      const key = resourceKey(group, resource);
+    /** One more; the returned function takes it away again. */
+    add({ group, resource, namespace, name }: Watched): () => void {
+      const key = `${group}/${resource}`;
       const scope = `${namespace}/${name}`;
       const ofResource = counts.get(key) ?? new Map<string, number>();
       counts.set(key, ofResource);
@@ -37,9 +31,10 @@ export function createWatchCounts(): WatchCounts {
         if (ofResource.size === 0) counts.delete(key);
       };
     },
-    interested({ group, resource, namespace, name }) {
+    /** Those that may be notified of a write. Watches with selectors count: somebody has to look for them. */
+    interested({ group, resource, namespace, name }: RequestInfo): number {
       if (open === 0) return 0;
-      const ofResource = counts.get(resourceKey(group, resource));
+      const ofResource = counts.get(`${group}/${resource}`);
       if (ofResource === undefined) return 0;
       let found = ofResource.get('/') ?? 0;
       if (namespace !== '') found += ofResource.get(`${namespace}/`) ?? 0;
@@ -48,5 +43,3 @@ export function createWatchCounts(): WatchCounts {
     },
   };
 }
-
-const resourceKey = (group: string, resource: string): string => `${group}/${resource}`;
