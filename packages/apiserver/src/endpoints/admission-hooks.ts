@@ -1,10 +1,11 @@
-/** Binds the admission chain to one request: its user, its resource, its warnings. */
+/** Binds the admission chain to one request: its user, its resource, its options, its warnings. */
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import { runMutating, runValidating } from '../admission/chain.ts';
 import type { AdmissionAttributes, AdmissionOperation } from '../admission/plugin.ts';
 import type { AdmissionHooks, AdmissionSubject } from '../registry/write-contract.ts';
+import { parseBody } from './body.ts';
 import type { Exchange } from './exchange.ts';
-import { operationOptions } from './operation-options.ts';
+import { isTrue } from './request-info.ts';
 
 /** A class, not a literal with a spread and a getter: those make an object that is slow to build and to read. */
 class BoundAttributes implements AdmissionAttributes {
@@ -29,7 +30,7 @@ class BoundAttributes implements AdmissionAttributes {
 
   constructor(
     exchange: Exchange,
-    bound: { readonly info: ResourceInfo; readonly subresource: string; readonly dryRun: boolean },
+    bound: Bound,
     { operation, subject }: { readonly operation: AdmissionOperation; readonly subject: AdmissionSubject },
   ) {
     this.operation = operation;
@@ -63,19 +64,65 @@ class BoundAttributes implements AdmissionAttributes {
   }
 }
 
-export function admissionHooks(
-  exchange: Exchange,
-  bound: { readonly info: ResourceInfo; readonly subresource: string; readonly dryRun: boolean },
-): AdmissionHooks {
-  const { admission, admissionMetrics } = exchange.server;
+const KINDS: Partial<Record<AdmissionOperation, string>> = {
+  CREATE: 'CreateOptions',
+  UPDATE: 'UpdateOptions',
+  DELETE: 'DeleteOptions',
+};
+
+/** The request's options as webhooks and policies see them: an object of meta.k8s.io/v1; undefined for a CONNECT. */
+function operationOptions(exchange: Exchange, operation: AdmissionOperation): AdmissionAttributes['options'] {
+  const kind = KINDS[operation];
+  if (kind === undefined) return undefined;
+  const head = { kind, apiVersion: 'meta.k8s.io/v1' };
+  return operation === 'DELETE' ? { ...deleteOptions(exchange), ...head } : { ...head, ...writeOptions(exchange) };
+}
+
+function writeOptions({ query }: Exchange): Record<string, unknown> {
+  const dryRun = query.getAll('dryRun');
+  const fieldManager = query.get('fieldManager');
+  const fieldValidation = query.get('fieldValidation');
   return {
-    mayChange(operation) {
-      const { info, subresource } = bound;
-      return admission.some(
+    ...(dryRun.length > 0 && { dryRun }),
+    ...(fieldManager && { fieldManager }),
+    ...(fieldValidation && { fieldValidation }),
+  };
+}
+
+/** As sent: the body has been checked by the verb. Other bodies (an Eviction) delete as well. */
+function deleteOptions(exchange: Exchange): Record<string, unknown> {
+  const { request, query } = exchange;
+  if (request.body.length > 0) {
+    const value = parseBody(exchange, undefined).value as Record<string, unknown>;
+    return (value['kind'] === 'Eviction' ? (value['deleteOptions'] ?? {}) : value) as Record<string, unknown>;
+  }
+  const dryRun = query.getAll('dryRun');
+  const grace = query.get('gracePeriodSeconds');
+  const policy = query.get('propagationPolicy');
+  const orphan = query.get('orphanDependents');
+  return {
+    ...(grace && { gracePeriodSeconds: Number(grace) }),
+    ...(orphan !== null && { orphanDependents: isTrue(orphan) }),
+    ...(policy && { propagationPolicy: policy }),
+    ...(dryRun.length > 0 && { dryRun }),
+  };
+}
+
+interface Bound {
+  readonly info: ResourceInfo;
+  readonly subresource: string;
+  readonly dryRun: boolean;
+}
+
+export function admissionHooks(exchange: Exchange, bound: Bound): AdmissionHooks {
+  const { admission, admissionMetrics } = exchange.server;
+  const { info, subresource } = bound;
+  return {
+    mayChange: (operation) =>
+      admission.some(
         ({ mutate, changesNothing, missingRights, matches }) =>
           ((mutate && !changesNothing) || missingRights) && matches(operation, info, subresource),
-      );
-    },
+      ),
     mutate(operation, subject) {
       const attributes = new BoundAttributes(exchange, bound, { operation, subject });
       const note = (): void => {
@@ -87,16 +134,13 @@ export function admissionHooks(
       note();
     },
     missingRights(operation, subject) {
-      const { info, subresource } = bound;
       if (subresource === '') return undefined;
       const plugin = admission.find(
         ({ missingRights, matches }) => missingRights && matches(operation, info, subresource),
       );
       return plugin?.missingRights?.(new BoundAttributes(exchange, bound, { operation, subject }));
     },
-    validate(operation, subject) {
-      const attributes = new BoundAttributes(exchange, bound, { operation, subject });
-      return runValidating(admission, attributes, admissionMetrics);
-    },
+    validate: (operation, subject) =>
+      runValidating(admission, new BoundAttributes(exchange, bound, { operation, subject }), admissionMetrics),
   };
 }

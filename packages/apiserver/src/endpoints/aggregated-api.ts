@@ -36,3 +36,9 @@ export interface AggregatedApi {
   readonly operations: readonly ApiOperation[];
   handle(request: ApiRequest, user: UserInfo, info: RequestInfo, authorize: Authorizer): Promise<ApiResponse>;
 }
+
+/** The API that answers for a group version in this process, where one does. */
+export const aggregatedApi = (
+  apis: readonly AggregatedApi[],
+  { group, version }: Pick<RequestInfo, 'group' | 'version'>,
+): AggregatedApi | undefined => apis.find((api) => api.group === group && api.versions.includes(version));

@@ -6,6 +6,7 @@ import { ApiError } from '@coracle/apimachinery/meta/status';
 import type { ApiResponse, BodyOutcome } from '@coracle/runtime/http/seam';
 import type { AuthorizationDecision } from '../auth/identity.ts';
 import { isAnonymous, shareOwner } from '../auth/share-owner.ts';
+import { aggregatedApi } from './aggregated-api.ts';
 import { authorizationAttributes } from './authorization.ts';
 import { withDeadline } from './deadline.ts';
 import type { Exchange } from './exchange.ts';
@@ -51,7 +52,7 @@ export function arrival(exchange: Exchange): Promise<ApiResponse | undefined> | 
 const authorisesItself = ({ info, server, user }: Exchange): boolean =>
   info.isResource &&
   !isAnonymous(user) &&
-  server.aggregated.some(({ group, versions }) => group === info.group && versions.includes(info.version)) &&
+  aggregatedApi(server.aggregated, info) !== undefined &&
   server.aggregator.remote(info.group, info.version) === undefined;
 
 /** Reads the body unless that has been done. Answers 429 when its owner has too many in flight, 503 when all have. */

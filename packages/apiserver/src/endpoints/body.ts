@@ -8,13 +8,7 @@ import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import { ApiError, badRequest, fieldErrorBody } from '@coracle/apimachinery/meta/status';
 import { decodeErrors } from '@coracle/apimachinery/schema/decode-errors';
 import { coerceEmbedded, hasEmbedded } from '@coracle/apimachinery/schema/embedded-resource';
-import {
-  type NumberOptions,
-  type ParsedJson,
-  parseJson,
-  parseJsonInPieces,
-  parseYaml,
-} from '@coracle/apimachinery/schema/parse-json';
+import { type ParsedJson, parseJson, parseJsonInPieces, parseYaml } from '@coracle/apimachinery/schema/parse-json';
 import type { Schema } from '@coracle/apimachinery/schema/schema';
 import { settleNumbers } from '@coracle/apimachinery/schema/settle-numbers';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
@@ -23,7 +17,7 @@ import { foreignKind, isVersionOf } from '../kinds/builtin/foreign-kind.ts';
 import { normalizeInput } from '../registry/normalize-input.ts';
 import type { SentBody } from '../registry/write-contract.ts';
 import type { Exchange } from './exchange.ts';
-import type { FieldValidation } from './query.ts';
+import type { FieldValidation, WriteOptions } from './query.ts';
 import { parseElsewhere } from './read-elsewhere.ts';
 
 /** Largest request body, as upstream. */
@@ -74,19 +68,12 @@ export const unsupportedMediaType = (accepted: readonly string[]): ApiError =>
 export const JSON_AND_YAML: readonly (readonly [string, (bytes: Uint8Array, info?: ResourceInfo) => ParsedJson])[] = [
   ['', parseJsonBody],
   ['application/json', parseJsonBody],
-  ['application/yaml', parseYamlBody],
+  ['application/yaml', (bytes, info) => parseYaml(new TextDecoder().decode(bytes), info?.strategy)],
 ];
 
-function parseJsonBody(bytes: Uint8Array, info?: ResourceInfo): ParsedJson {
-  return parseJson(bytes, numberOptions(info));
-}
-
 /** The numbers of a built-in kind are validated once their types are known. */
-const numberOptions = (info: ResourceInfo | undefined): NumberOptions =>
-  info === undefined || info.strategy.custom ? (info?.strategy ?? {}) : { validatedByType: true };
-
-function parseYamlBody(bytes: Uint8Array, info?: ResourceInfo): ParsedJson {
-  return parseYaml(new TextDecoder().decode(bytes), info?.strategy);
+function parseJsonBody(bytes: Uint8Array, info?: ResourceInfo): ParsedJson {
+  return parseJson(bytes, info && !info.strategy.custom ? { validatedByType: true } : (info?.strategy ?? {}));
 }
 
 /** How a document that is wrong is reported: an ordinary body with 400, a patch result with 422. */
@@ -126,18 +113,18 @@ export function decodeObjectBody(
 export function sentBody(
   { request }: Pick<Exchange, 'request'>,
   verb: SentBody['verb'],
-  {
-    fieldValidation,
-    force = false,
-  }: { readonly fieldValidation: FieldValidation; readonly force?: boolean | undefined },
+  { fieldValidation, force = false }: Partial<Pick<WriteOptions, 'force'>> & Pick<WriteOptions, 'fieldValidation'>,
 ): SentBody {
   if (request.body.length > MAX_BODY_BYTES) throw bodyTooLarge();
   return { verb, type: request.headers['content-type'] ?? '', bytes: request.body, fieldValidation, force };
 }
 
 /** As `decodeObjectBody`, here and now. */
-export const decodeBody = (exchange: BodyInput, options: BodyOptions): UnstructuredObject =>
-  admitDocument(exchange, documentOptions(options, parseObject(exchange, options.info)));
+export function decodeBody(exchange: BodyInput, { info, older, ...options }: BodyOptions): UnstructuredObject {
+  const parsed = parseObject(exchange, info);
+  const isOlder = older && isJsonObject(parsed.value) && parsed.value['apiVersion'] === apiVersionOf(older);
+  return admitDocument(exchange, { parsed, ...options, info: isOlder ? older : info, refuse: badRequest });
+}
 
 interface BodyOptions {
   readonly info: ResourceInfo;
@@ -145,11 +132,6 @@ interface BodyOptions {
   readonly dropStatus: boolean;
   /** Another version of the kind that is taken as it is. */
   readonly older?: ResourceInfo | undefined;
-}
-
-function documentOptions({ older, info, ...options }: BodyOptions, parsed: ParsedJson): DocumentOptions {
-  const isOlder = older && isJsonObject(parsed.value) && parsed.value['apiVersion'] === apiVersionOf(older);
-  return { parsed, ...options, info: isOlder ? older : info, refuse: badRequest };
 }
 
 /** Reads a large body that is no object of the resource, for whoever asks `parseBody` for it. */
@@ -169,7 +151,7 @@ async function readLarge(exchange: Exchange): Promise<ParsedJson> {
   const decode = exchange.server.bodyDecoders.get(mediaTypeOf(headers));
   if (body.length > MAX_BODY_BYTES) throw bodyTooLarge();
   const read = exchange.readElsewhere;
-  if (decode === parseJsonBody) return parseJsonInPieces(body, nextTurn, numberOptions(undefined));
+  if (decode === parseJsonBody) return parseJsonInPieces(body, nextTurn);
   if (decode === undefined || read === undefined) return parseBody(exchange, undefined);
   return parseElsewhere(read, { type: mediaTypeOf(headers), bytes: body }, nextTurn);
 }
@@ -190,22 +172,17 @@ const JSON_PLACE = / \(line [0-9]+, column [0-9]+\)$/;
 const unrecognized = ({ kind }: ResourceInfo, problem: string): string =>
   `the object provided is unrecognized (must be of type ${kind}): ${problem}`;
 
-/** Checks and normalises a parsed document. The document is changed in place. */
-export function admitDocument(exchange: Pick<BodyInput, 'warn'>, options: DocumentOptions): UnstructuredObject {
-  const object = checkDocument(options);
-  normalizeDocument(exchange, { ...options, object });
-  return object;
-}
-
 type DocumentOptions = DecodeMode & { readonly parsed: ParsedJson; readonly info: ResourceInfo };
 
-function checkDocument(options: DocumentOptions): UnstructuredObject {
+/** Checks and normalises a parsed document. The document is changed in place. */
+export function admitDocument(exchange: Pick<BodyInput, 'warn'>, options: DocumentOptions): UnstructuredObject {
   const object = documentObject(options);
   const { info, refuse, parsed } = options;
   const undecodable = decodeErrors(info.decodeSchema ?? info.schema, object, info, parsed.numbers);
   if (undecodable !== undefined) throw refuse(undecodable);
   refuseEmbedded(options, object);
   if (parsed.numbers !== undefined) settleNumbers(info.schema, object, parsed.numbers);
+  reportFields(exchange, { ...options, unknown: normalizeInput(info, object, options) });
   return object;
 }
 
@@ -229,15 +206,6 @@ function documentObject(options: DocumentOptions): UnstructuredObject {
   const object = document as UnstructuredObject;
   checkTypeMeta(info, object, options);
   return object;
-}
-
-function normalizeDocument(
-  exchange: Pick<BodyInput, 'warn'>,
-  options: DocumentOptions & { readonly object: UnstructuredObject },
-): void {
-  const { info, object } = options;
-  const unknown = normalizeInput(info, object, options);
-  reportFields(exchange, { ...options, unknown });
 }
 
 function checkTypeMeta(info: ResourceInfo, object: UnstructuredObject, mode: DecodeMode): void {
@@ -288,12 +256,10 @@ function requireKind(info: ResourceInfo, object: UnstructuredObject): void {
 /** More than this many warnings of unknown fields do not fit into the header, however short they are. */
 const SHOWN_WARNINGS = 1000;
 
-type ReportOptions = DecodeMode & { readonly parsed: ParsedJson; readonly info: ResourceInfo };
-
 /** Duplicates, then unknown fields: dropped silently, with a warning each, or refused all together. */
 function reportFields(
   exchange: Pick<BodyInput, 'warn'>,
-  options: ReportOptions & { readonly unknown: readonly string[] },
+  options: DocumentOptions & { readonly unknown: readonly string[] },
 ): void {
   const { fieldValidation, info, unknown, parsed } = options;
   if (fieldValidation === 'Ignore') return;

@@ -33,7 +33,7 @@ const NO_METADATA: Readonly<Record<string, never>> = Object.freeze({});
 export function computedResponse(request: Pick<ApiRequest, 'headers' | 'query'>, shown: Shown): ApiResponse {
   const query = parseQuery(request.query);
   const pretty = wantsPretty(request.headers, query.get('pretty'));
-  const representation = negotiate(request.headers, { transforms: true, stream: false, pretty });
+  const representation = negotiate(request.headers, { pretty });
   const document = documentOf(shown, representation, query);
   return encodedResponse({ status: 200, bytes: encodeObject(document), representation });
 }

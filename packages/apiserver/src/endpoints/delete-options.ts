@@ -48,27 +48,15 @@ export function readDeleteOptions(value: unknown): ParsedDeleteOptions {
   }
   const problem = decodeProblem(builtinSchema('io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions'), value);
   if (problem !== undefined) throw badRequest(problem);
-  const given = Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null)) as Sent;
-  const { uid, resourceVersion } = given.preconditions ?? {};
-  return validated({
-    gracePeriodSeconds: given.gracePeriodSeconds,
-    propagationPolicy: given.propagationPolicy,
-    orphanDependents: given.orphanDependents,
-    dryRun: given.dryRun ?? [],
-    preconditions: { ...(uid != null && { uid }), ...(resourceVersion != null && { resourceVersion }) },
-  });
+  return validated(Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null)));
 }
 
-type Sent = Partial<Omit<RawOptions, 'preconditions'>> & {
-  readonly preconditions?: { readonly uid?: string | null; readonly resourceVersion?: string | null };
-};
-
 interface RawOptions {
-  readonly gracePeriodSeconds: number | undefined;
-  readonly propagationPolicy: string | undefined;
-  readonly orphanDependents: boolean | undefined;
-  readonly dryRun: readonly string[];
-  readonly preconditions: { readonly uid?: string; readonly resourceVersion?: string };
+  readonly gracePeriodSeconds?: number | undefined;
+  readonly propagationPolicy?: string | undefined;
+  readonly orphanDependents?: boolean | undefined;
+  readonly dryRun?: readonly string[];
+  readonly preconditions?: { readonly uid?: string | null; readonly resourceVersion?: string | null };
 }
 
 function fromQuery(query: Query): RawOptions {
@@ -79,12 +67,12 @@ function fromQuery(query: Query): RawOptions {
     propagationPolicy: query.get('propagationPolicy') ?? undefined,
     orphanDependents: orphan === null ? undefined : isTrue(orphan),
     dryRun: query.getAll('dryRun'),
-    preconditions: {},
   };
 }
 
 function validated(raw: RawOptions): ParsedDeleteOptions {
-  const errors: FieldError[] = dryRunErrors(raw.dryRun);
+  const { dryRun = [], preconditions: { uid, resourceVersion } = {} } = raw;
+  const errors: FieldError[] = dryRunErrors(dryRun);
   const policy = raw.propagationPolicy || undefined;
   if (raw.orphanDependents !== undefined && policy !== undefined) {
     errors.push(
@@ -100,12 +88,12 @@ function validated(raw: RawOptions): ParsedDeleteOptions {
   }
   if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', errors);
   return {
-    dryRun: raw.dryRun.length > 0,
+    dryRun: dryRun.length > 0,
     options: {
       ...(raw.gracePeriodSeconds !== undefined && { gracePeriodSeconds: raw.gracePeriodSeconds }),
       ...(policy !== undefined && { propagationPolicy: policy as NonNullable<DeleteOptions['propagationPolicy']> }),
       ...(raw.orphanDependents !== undefined && { orphanDependents: raw.orphanDependents }),
-      preconditions: raw.preconditions,
+      preconditions: { ...(uid != null && { uid }), ...(resourceVersion != null && { resourceVersion }) },
     },
   };
 }

@@ -1,9 +1,8 @@
 /** /api, /apis and below: discovery documents, made when first asked for and kept until the catalog changes. */
 
-import type { ResourceInfo, SubresourceInfo } from '@coracle/apimachinery/types/resource';
+import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import { customStrategy } from '@coracle/apimachinery/types/strategy';
 import type { ApiResponse } from '@coracle/runtime/http/seam';
-import type { Aggregator } from '../aggregation/aggregator.ts';
 import {
   aggregatedDiscovery,
   apiGroup,
@@ -13,22 +12,19 @@ import {
   type DiscoveryOptions,
 } from '../kinds/discovery/discovery.ts';
 import { storageVersionHashes } from '../kinds/discovery/storage-version-hash.ts';
-import type { ResourceSource } from '../registry/resource-catalog.ts';
-import type { AggregatedApi } from './aggregated-api.ts';
-import type { Exchange } from './exchange.ts';
+import { type AggregatedApi, aggregatedApi } from './aggregated-api.ts';
+import type { Exchange, Server } from './exchange.ts';
 import { ACCEPTED_MEDIA_TYPES, parseAccept } from './negotiation.ts';
 import { encodedResponse, pageNotFound, representationOf } from './responses.ts';
 
-export interface DiscoveryParts {
-  readonly resources: ResourceSource;
-  readonly aggregated: readonly AggregatedApi[];
-  readonly aggregator: Pick<Aggregator, 'generation' | 'discovery' | 'remote'>;
+export interface DiscoveryParts extends Pick<Server, 'resources' | 'aggregated' | 'aggregator'> {
   /** `host:port` as clients reach the server. */
   readonly serverAddress: string;
 }
 
-interface CachedDocument {
+export interface KeptDocument {
   readonly bytes: Uint8Array;
+  /** In quotes. */
   readonly etag: string;
 }
 
@@ -39,7 +35,7 @@ const encoder = new TextEncoder();
 export function createDiscovery(parts: DiscoveryParts): (exchange: Exchange) => Promise<ApiResponse> | undefined {
   const { resources } = parts;
   const aggregatedInfos = parts.aggregated.flatMap(infosOf);
-  let documents = new Map<string, Promise<CachedDocument | undefined>>();
+  let documents = new Map<string, Promise<KeptDocument | undefined>>();
   let generation = -1;
   let options: Promise<DiscoveryOptions> | undefined;
 
@@ -68,7 +64,7 @@ export function createDiscovery(parts: DiscoveryParts): (exchange: Exchange) => 
     path: readonly string[],
     form: 'plain' | 'aggregated',
     known: DiscoveryOptions,
-  ): Promise<CachedDocument | undefined> => {
+  ): Promise<KeptDocument | undefined> => {
     // What is given to another server shows what that has.
     const isOurs = (api: { readonly group: string; readonly version: string }): boolean =>
       parts.aggregator.remote(api.group, api.version) === undefined;
@@ -83,10 +79,12 @@ export function createDiscovery(parts: DiscoveryParts): (exchange: Exchange) => 
       }
       if (group === '') return apiGroupList(infos, known);
       if (version === '') return apiGroup(infos, { ...known, group });
-      const own = isOurs({ group, version }) ? aggregatedList(parts.aggregated, group, version) : undefined;
-      return own ?? apiResourceList(infos, { ...known, group, version });
+      const own = isOurs({ group, version }) ? aggregatedApi(parts.aggregated, { group, version }) : undefined;
+      if (!own) return apiResourceList(infos, { ...known, group, version });
+      const groupVersion = `${group}/${version}`;
+      return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion, resources: own.discovery };
     })();
-    return document && withEtag(document);
+    return document && withEtag(encoder.encode(JSON.stringify(document)));
   };
 
   return (exchange) => {
@@ -119,7 +117,7 @@ function wantsAggregated(exchange: Exchange): boolean {
 
 function respond(
   exchange: Exchange,
-  document: CachedDocument | undefined,
+  document: KeptDocument | undefined,
   { form, routed }: { readonly form: string; readonly routed: boolean },
 ): ApiResponse {
   if (!document) return pageNotFound();
@@ -141,71 +139,43 @@ function respond(
   };
 }
 
-async function withEtag(document: Record<string, unknown>): Promise<CachedDocument> {
-  const bytes = encoder.encode(JSON.stringify(document));
-  return { bytes, etag: `"${await sha512Hex(bytes)}"` };
+/** A document with the tag that it is known by: its SHA-512 in upper-case hex. */
+export async function withEtag(bytes: Uint8Array): Promise<KeptDocument> {
+  const digest = await crypto.subtle.digest('SHA-512', bytes as Uint8Array<ArrayBuffer>);
+  const hex = Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
+  return { bytes, etag: `"${hex.toUpperCase()}"` };
 }
-
-/** Upper-case hex of the SHA-512. */
-export async function sha512Hex(bytes: Uint8Array): Promise<string> {
-  const digest = new Uint8Array(await crypto.subtle.digest('SHA-512', bytes as Uint8Array<ArrayBuffer>));
-  let text = '';
-  for (const byte of digest) text += byte.toString(16).padStart(2, '0');
-  return text.toUpperCase();
-}
-
-const aggregatedList = (
-  apis: readonly AggregatedApi[],
-  group: string,
-  version: string,
-): Record<string, unknown> | undefined => {
-  const api = apis.find((one) => one.group === group && one.versions.includes(version));
-  return (
-    api && {
-      kind: 'APIResourceList',
-      apiVersion: 'v1',
-      groupVersion: `${group}/${version}`,
-      resources: api.discovery,
-    }
-  );
-};
 
 /** The entries of an aggregated API as resources, so that the group documents list them like any other. */
-function infosOf(api: AggregatedApi): ResourceInfo[] {
-  return api.versions.flatMap((version) => {
-    const byResource = new Map<
-      string,
-      { entry: AggregatedApi['discovery'][number] | undefined; subs: SubresourceInfo[] }
-    >();
-    for (const entry of api.discovery) {
-      const [resource = '', ...sub] = entry.name.split('/');
-      const found = byResource.get(resource) ?? { entry: undefined, subs: [] };
-      byResource.set(resource, found);
-      if (sub.length === 0) found.entry = entry;
-      else found.subs.push({ name: sub.join('/'), kind: entry.kind, verbs: entry.verbs });
-    }
-    return [...byResource].map(([resource, { entry, subs }]): ResourceInfo => {
-      const namespaced =
-        entry?.namespaced ?? api.discovery.some((one) => one.name.startsWith(`${resource}/`) && one.namespaced);
+function infosOf({ group, versions, discovery }: AggregatedApi): ResourceInfo[] {
+  const byResource = Map.groupBy(discovery, ({ name }) => name.split('/', 1)[0]!);
+  return versions.flatMap((version) =>
+    [...byResource].map(([resource, entries]): ResourceInfo => {
+      const main = entries.find(({ name }) => name === resource);
+      const subresources = entries.filter((entry) => entry !== main);
       return {
-        group: api.group,
+        group,
         version,
         resource,
-        singular: entry?.singularName ?? '',
-        kind: entry?.kind ?? '',
+        singular: main?.singularName ?? '',
+        kind: main?.kind ?? '',
         listKind: '',
-        namespaced,
-        verbs: entry?.verbs ?? [],
+        namespaced: (main ? [main] : entries).some(({ namespaced }) => namespaced),
+        verbs: main?.verbs ?? [],
         shortNames: [],
         categories: [],
-        subresources: subs,
+        subresources: subresources.map(({ name, kind, verbs }) => ({
+          name: name.slice(resource.length + 1),
+          kind,
+          verbs,
+        })),
         schema: {},
         columns: [],
         selectableFields: {},
         strategy: NOT_STORED,
       };
-    });
-  });
+    }),
+  );
 }
 
 const NOT_STORED = customStrategy({ generation: 'none' });

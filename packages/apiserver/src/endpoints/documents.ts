@@ -2,40 +2,27 @@
 
 import { methodNotAllowed } from '@coracle/apimachinery/meta/status';
 import type { VersionInfo } from '@coracle/apimachinery/meta/version-info';
-import type { Clock } from '@coracle/runtime/clock/clock';
 import type { ApiRequest, ApiResponse } from '@coracle/runtime/http/seam';
-import type { Aggregator } from '../aggregation/aggregator.ts';
-import type { ResourceSource } from '../registry/resource-catalog.ts';
-import type { AggregatedApi } from './aggregated-api.ts';
-import type { WriteElsewhere } from './document-forms.ts';
 import type { Exchange } from './exchange.ts';
 import { type HealthChecks, healthMetrics, healthResponse } from './health.ts';
-import { createOpenApi, type MakeSwagger } from './openapi-routes.ts';
+import { createOpenApi, type OpenApiParts } from './openapi-routes.ts';
 import { encodedResponse, JSON_HEADERS, pageNotFound, representationOf } from './responses.ts';
 
-export interface DocumentParts {
+export interface DocumentParts extends OpenApiParts {
   readonly discovery: (exchange: Exchange) => Promise<ApiResponse> | undefined;
-  readonly resources: ResourceSource;
-  readonly aggregator: Aggregator;
-  /** APIs of this process beside the resources. */
-  readonly aggregated?: readonly AggregatedApi[];
-  readonly clock: Clock;
   readonly checks: HealthChecks;
   readonly version: VersionInfo;
   readonly paths: ReadonlyMap<string, (request: ApiRequest) => ApiResponse | Promise<ApiResponse>>;
   readonly metrics: () => Promise<string>;
-  /** The document at /openapi/v2, where this server has one. */
-  readonly swagger2: MakeSwagger | undefined;
-  readonly writeElsewhere: WriteElsewhere | undefined;
 }
-
-type Answer = ApiResponse | Promise<ApiResponse> | undefined;
 
 const METRICS_HEADERS = Object.freeze({ 'content-type': 'text/plain; version=0.0.4; charset=utf-8' });
 const encoder = new TextEncoder();
 
 /** Answers a request that is about no resource; undefined when nobody has that path. */
-export function createDocuments(parts: DocumentParts): (exchange: Exchange) => Answer {
+export function createDocuments(
+  parts: DocumentParts,
+): (exchange: Exchange) => ApiResponse | Promise<ApiResponse> | undefined {
   const openApi = createOpenApi(parts);
   const version = encoder.encode(JSON.stringify(parts.version));
   return (exchange) => {

@@ -141,13 +141,14 @@ export class Exchange {
   subresource: SubresourceInfo | undefined;
   /** A large body that is no object of the resource, read before the verb: gives it, or throws what reading it threw. */
   document: (() => ParsedJson) | undefined;
+  /** What admission wants in the audit event, and what of that belongs there only at the levels that show bodies. */
+  annotations: Map<string, string> | undefined;
+  annotationDetails: Map<string, string> | undefined;
   #isLarge: boolean | undefined;
   #isOver = false;
   #gone: LinkedController | undefined;
   #query: Query | undefined;
   #warnings: WarningRecorder | undefined;
-  #annotations: Map<string, string> | undefined;
-  #details: Map<string, string> | undefined;
 
   constructor(request: ApiRequest, server: Server) {
     this.request = request;
@@ -156,15 +157,13 @@ export class Exchange {
 
   /** True when the body is one for another thread, where there is one. Asked once the resource is known. */
   get isLarge(): boolean {
-    this.#isLarge ??= this.#findLarge();
-    return this.#isLarge;
-  }
-
-  #findLarge(): boolean {
     const { body, headers } = this.request;
     // Where a webhook converts, stages of a write wait for it, which they only can on this thread.
-    if (this.server.registry.elsewhere === undefined || this.resource.remote !== undefined) return false;
-    return isLargeBody(body, headers['content-type'] ?? '') || growsLarge(this.resource, body);
+    this.#isLarge ??=
+      this.server.registry.elsewhere !== undefined &&
+      this.resource.remote === undefined &&
+      (isLargeBody(body, headers['content-type'] ?? '') || growsLarge(this.resource, body));
+    return this.#isLarge;
   }
 
   /** On whose account its work is done. */
@@ -217,23 +216,13 @@ export class Exchange {
   /** For the audit event. Bound, as `warn` is. */
   readonly annotate = (key: string, value: string, detail = false): void => {
     if (detail) {
-      this.#details ??= new Map();
-      this.#details.set(key, value);
+      this.annotationDetails ??= new Map();
+      this.annotationDetails.set(key, value);
       return;
     }
-    this.#annotations ??= new Map();
-    this.#annotations.set(key, value);
+    this.annotations ??= new Map();
+    this.annotations.set(key, value);
   };
-
-  /** What belongs there only at the levels that show bodies. */
-  get annotationDetails(): ReadonlyMap<string, string> | undefined {
-    return this.#details;
-  }
-
-  /** What admission wants in the audit event; undefined when that is nothing. */
-  get annotations(): ReadonlyMap<string, string> | undefined {
-    return this.#annotations;
-  }
 
   /** Value of the Warning header, undefined without warnings. */
   warningHeader(): string | undefined {

@@ -38,31 +38,22 @@ export function createHealthChecks(parts: {
   const starting: HealthCheck = () => (parts.ready() ? undefined : 'still starting');
   // What upstream's start-up hooks are called; ours have run once the server is ready.
   const hooks: [string, HealthCheck][] = START_HOOKS.map((name) => [`poststarthook/${name}`, starting]);
-  const base: [string, HealthCheck][] = [
+  const healthz: [string, HealthCheck][] = [
     ['ping', fine],
     ['log', fine],
-  ];
-  const ready = new Map<string, HealthCheck>([
-    ...base,
     ['etcd', parts.storeFault],
     ['autoregister-completion', starting],
     ...hooks,
-    ['informer-sync', starting],
-    ['shutdown', () => (parts.draining() ? 'process is shutting down' : undefined)],
-  ]);
+  ];
   return {
-    healthz: new Map<string, HealthCheck>([
-      ...base,
-      ['etcd', parts.storeFault],
-      ['autoregister-completion', starting],
-      ...hooks,
-    ]),
+    healthz: new Map(healthz),
     // Liveness is about the process: neither a full disk nor a long start goes away by a restart.
-    livez: new Map<string, HealthCheck>([
-      ...base,
-      ...['etcd', 'autoregister-completion', ...hooks.map(([name]) => name)].map((name) => [name, fine] as const),
+    livez: new Map(healthz.map(([name]) => [name, fine])),
+    readyz: new Map([
+      ...healthz,
+      ['informer-sync', starting],
+      ['shutdown', () => (parts.draining() ? 'process is shutting down' : undefined)],
     ]),
-    readyz: ready,
     results: new Map(),
   };
 }
@@ -93,11 +84,8 @@ export function healthMetrics({ results }: HealthChecks): string {
 
 function noteResult(results: HealthChecks['results'], { name, type }: { name: string; type: string }, ok: boolean) {
   const key = `${type}/${name}`;
-  let noted = results.get(key);
-  if (!noted) {
-    noted = { name, type, healthy: ok, success: 0, error: 0 };
-    results.set(key, noted);
-  }
+  const noted = results.get(key) ?? { name, type, healthy: ok, success: 0, error: 0 };
+  results.set(key, noted);
   noted.healthy = ok;
   noted[ok ? 'success' : 'error']++;
 }
@@ -106,9 +94,7 @@ function noteResult(results: HealthChecks['results'], { name, type }: { name: st
 export function healthResponse(exchange: Exchange, checks: HealthChecks): ApiResponse | undefined {
   const [, kind = '', ...rest] = exchange.request.path.split('/');
   if (kind !== 'healthz' && kind !== 'livez' && kind !== 'readyz') return undefined;
-  if (rest.length > 0) return oneCheck(checks[kind], rest.join('/'));
-  const excluded = new Set(exchange.query.getAll('exclude'));
-  return allChecks(checks, { kind, excluded, verbose: exchange.query.has('verbose') });
+  return rest.length > 0 ? oneCheck(checks[kind], rest.join('/')) : allChecks(exchange, checks, kind);
 }
 
 function oneCheck(checks: ReadonlyMap<string, HealthCheck>, name: string): ApiResponse {
@@ -120,14 +106,8 @@ function oneCheck(checks: ReadonlyMap<string, HealthCheck>, name: string): ApiRe
     : textResponse(500, `internal server error: ${oneLine(reason)}\n`);
 }
 
-function allChecks(
-  checks: HealthChecks,
-  {
-    kind,
-    excluded,
-    verbose,
-  }: { readonly kind: 'healthz' | 'livez' | 'readyz'; readonly excluded: Set<string>; readonly verbose: boolean },
-): ApiResponse {
+function allChecks({ query }: Exchange, checks: HealthChecks, kind: 'healthz' | 'livez' | 'readyz'): ApiResponse {
+  const excluded = new Set(query.getAll('exclude'));
   let text = '';
   let failed = false;
   for (const [name, check] of checks[kind]) {
@@ -137,19 +117,15 @@ function allChecks(
     }
     const reason = check();
     noteResult(checks.results, { name, type: kind }, reason === undefined);
-    if (reason === undefined) {
-      text += `[+]${name} ok\n`;
-    } else {
-      failed = true;
-      text += `[-]${name} failed: ${oneLine(reason)}\n`;
-    }
+    failed ||= reason !== undefined;
+    text += reason === undefined ? `[+]${name} ok\n` : `[-]${name} failed: ${oneLine(reason)}\n`;
   }
   if (excluded.size > 0) {
     const names = [...excluded].sort().map((name) => goQuote(oneLine(name)));
     text += `warn: some health checks cannot be excluded: no matches for ${names.join(',')}\n`;
   }
   if (failed) return textResponse(500, `${text}${kind} check failed\n`);
-  return textResponse(200, verbose ? `${text}${kind} check passed\n` : 'ok');
+  return textResponse(200, query.has('verbose') ? `${text}${kind} check passed\n` : 'ok');
 }
 
 const oneLine = (text: string): string => text.replace(/\p{Cc}+/gu, ' ').slice(0, MAX_REASON_LENGTH);

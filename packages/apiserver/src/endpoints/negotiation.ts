@@ -15,12 +15,12 @@ export interface Representation {
 }
 
 export interface NegotiationScope {
-  /** Table and PartialObjectMetadata can be made of the answer. */
-  readonly transforms: boolean;
+  /** False where neither Table nor PartialObjectMetadata can be made of the answer. */
+  readonly transforms?: boolean;
   /** False where Tables alone cannot be made of it: of a WatchList. */
   readonly tables?: boolean;
   /** A stream of events: YAML cannot carry it. */
-  readonly stream: boolean;
+  readonly stream?: boolean;
   /** What of the answer has a protobuf form: everything, its metadata alone (custom resources), or nothing. */
   readonly protobuf?: 'all' | 'metadata' | 'none';
   /** Media types that upstream's router knows of the route: it refuses all others before anything is looked at. */
@@ -157,7 +157,7 @@ function represent(clause: Clause, scope: NegotiationScope): Representation | un
     return encoding === 'protobuf' && scope.protobuf !== 'all' ? undefined : { ...PLAIN, encoding, pretty };
   }
   const version = clause.parameters.get('v');
-  if (!scope.transforms || clause.parameters.get('g') !== 'meta.k8s.io') return undefined;
+  if (scope.transforms === false || clause.parameters.get('g') !== 'meta.k8s.io') return undefined;
   if (version !== 'v1' && version !== 'v1beta1') return undefined;
   if (as === 'Table') {
     return encoding === 'protobuf' || scope.tables === false ? undefined : { as: 'table', version, encoding, pretty };

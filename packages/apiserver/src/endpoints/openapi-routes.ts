@@ -5,17 +5,14 @@
 
 import { encodeJsonInPieces } from '@coracle/apimachinery/meta/json-pieces';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
-import type { Clock } from '@coracle/runtime/clock/clock';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import type { ApiResponse } from '@coracle/runtime/http/seam';
-import type { Aggregator, RemoteOpenApi } from '../aggregation/aggregator.ts';
+import type { Aggregator } from '../aggregation/aggregator.ts';
 import { OPENAPI_V3_PROTO_TYPES } from '../kinds/openapi/gnostic.ts';
-import type { ResourceSource } from '../registry/resource-catalog.ts';
-import type { AggregatedApi } from './aggregated-api.ts';
 import { swaggersOf } from './aggregated-swagger.ts';
-import { sha512Hex } from './discovery-routes.ts';
+import { type KeptDocument, withEtag } from './discovery-routes.ts';
 import { inForm, type WriteElsewhere } from './document-forms.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange, Server } from './exchange.ts';
 import { parseAccept } from './negotiation.ts';
 import { JSON_HEADERS, pageNotFound, textResponse } from './responses.ts';
 
@@ -51,28 +48,25 @@ export interface MakeSwagger {
   ): Promise<Uint8Array>;
 }
 
-/** Answers the OpenAPI paths; undefined for any other path. */
-export function createOpenApi({
-  resources,
-  aggregated = [],
-  aggregator,
-  clock,
-  swagger2,
-  writeElsewhere,
-}: {
-  readonly resources: ResourceSource;
-  /** APIs of this process beside the resources. */
-  readonly aggregated?: readonly AggregatedApi[];
-  readonly aggregator: Pick<Aggregator, 'generation' | 'openApi' | 'swaggers' | 'ask' | 'remote'>;
-  readonly clock: Clock;
+export interface OpenApiParts extends Pick<Server, 'resources' | 'aggregator' | 'aggregated' | 'clock'> {
   readonly swagger2: MakeSwagger | undefined;
   /** Writes large documents in protobuf, on nobody's account: they are kept for all. Absent = written here. */
   readonly writeElsewhere: WriteElsewhere | undefined;
-}): (exchange: Exchange) => Promise<ApiResponse> | undefined {
+}
+
+/** How a document is asked for. */
+interface Asked {
+  readonly form: 'json' | 'protobuf';
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Answers the OpenAPI paths; undefined for any other path. */
+export function createOpenApi(parts: OpenApiParts): (exchange: Exchange) => Promise<ApiResponse> | undefined {
+  const { resources, aggregated, aggregator, clock, swagger2, writeElsewhere } = parts;
   let pages: Promise<ReadonlyMap<string, Page>> = Promise.resolve(new Map());
   let generation = -1;
   /** The v2 document by form. */
-  let whole = new Map<string, Promise<{ bytes: Uint8Array; etag: string }>>();
+  let whole = new Map<string, Promise<KeptDocument>>();
 
   const current = (): Promise<ReadonlyMap<string, Page>> => {
     const now = resources.generation() + aggregator.generation();
@@ -84,21 +78,23 @@ export function createOpenApi({
   };
 
   const index = async (exchange: Exchange): Promise<ApiResponse> => {
-    const entries = [...(await current())].map(async ([path, { hash }]) => [
+    const own = (await current()).entries().map(async ([path, { hash }]) => ({ path, hash: await hash }));
+    const entries = [...(await Promise.all(own)), ...aggregator.openApi()].map(({ path, hash }) => [
       path,
-      { serverRelativeURL: `${V3}/${path}?hash=${await hash}` },
+      { serverRelativeURL: `${V3}/${path}${hash === '' ? '' : `?hash=${hash}`}` },
     ]);
-    const remote = aggregator
-      .openApi()
-      .map(({ path, hash }) => [path, { serverRelativeURL: `${V3}/${path}${hash === '' ? '' : `?hash=${hash}`}` }]);
-    const paths = Object.fromEntries([...(await Promise.all(entries)), ...remote]);
-    const bytes = encoder.encode(JSON.stringify({ paths }));
-    return validated(exchange, { bytes, etag: `"${await sha512Hex(bytes)}"`, headers: JSON_HEADERS });
+    const bytes = encoder.encode(JSON.stringify({ paths: Object.fromEntries(entries) }));
+    return validated(exchange, { ...(await withEtag(bytes)), headers: JSON_HEADERS });
   };
 
-  const page = async (exchange: Exchange, path: string, type: string = JSON_TYPE): Promise<ApiResponse> => {
-    const remote = aggregator.openApi().find((one) => one.path === path);
-    if (remote) return remotePage(exchange, remote);
+  const makePage = async (path: string, { members }: Page, form: Asked['form']): Promise<Uint8Array> => {
+    const { openApiV3Discovery, openApiV3 } = await version3();
+    const discovery = members.length === 0 ? openApiV3Discovery(resources.all(), path) : undefined;
+    const json = await encodeJsonInPieces(discovery ?? (await openApiV3(members, nextTurn)), nextTurn);
+    return form === 'json' ? json : (await inForm({ json, form: { type: 'openapi-v3' } }, writeElsewhere))!;
+  };
+
+  const page = async (exchange: Exchange, path: string, { form, headers }: Asked): Promise<ApiResponse> => {
     const found = (await current()).get(path);
     if (!found) return pageNotFound();
     const hash = await found.hash;
@@ -106,22 +102,13 @@ export function createOpenApi({
     if (asked !== null && asked !== hash) {
       return { status: 301, headers: { location: `${V3}/${path}?hash=${hash}` } };
     }
-    const json = type === JSON_TYPE;
-    const form = json ? 'json' : 'protobuf';
-    found[form] ??= makeVersion3(resources.all(), { path, members: found.members, form, writeElsewhere });
-    const bytes = await found[form];
-    // Clients ask with an `@` in the name, which Go's own media-type parser refuses in an answer.
-    const media = json ? JSON_HEADERS : { 'content-type': OPENAPI_V3_PROTO_TYPES[0] };
+    found[form] ??= makePage(path, found, form);
     const keep = asked !== null && {
       'cache-control': 'public, immutable',
       expires: new Date(clock.now() + YEAR_MS).toUTCString(),
     };
-    return validated(exchange, { bytes, etag: `"${hash}"`, headers: { ...media, ...keep } });
+    return validated(exchange, { bytes: await found[form], etag: `"${hash}"`, headers: { ...headers, ...keep } });
   };
-
-  /** The far end's own document; it knows the hash and the media types. */
-  const remotePage = (exchange: Exchange, { api }: RemoteOpenApi): Promise<ApiResponse> =>
-    aggregator.ask(api, exchange.request);
 
   /** Those that are given to another server are that one's to describe. */
   const own = () =>
@@ -129,42 +116,35 @@ export function createOpenApi({
       swaggersOf(api).filter(({ version }) => aggregator.remote(api.group, version) === undefined),
     );
 
-  const swagger = async (
-    exchange: Exchange,
-    type: string,
-    { make, protobufTypes }: MakeSwagger,
-  ): Promise<ApiResponse> => {
+  const swagger = async (exchange: Exchange, { make }: MakeSwagger, { form, headers }: Asked): Promise<ApiResponse> => {
     await current();
-    const form = type === JSON_TYPE ? 'json' : 'protobuf';
     let made = whole.get(form);
     if (!made) {
-      const document = make(resources.all(), {
-        form,
-        others: [...aggregator.swaggers(), ...own()],
-        writeElsewhere,
-      });
-      made = document.then(async (bytes) => ({ bytes, etag: `"${await sha512Hex(bytes)}"` }));
+      const others = [...aggregator.swaggers(), ...own()];
+      made = make(resources.all(), { form, others, writeElsewhere }).then(withEtag);
       whole.set(form, made);
     }
-    return validated(exchange, {
-      ...(await made),
-      // Clients ask with an `@` in the name, which Go's own media-type parser refuses in an answer.
-      headers: form === 'json' ? JSON_HEADERS : { 'content-type': protobufTypes[0]! },
-    });
+    return validated(exchange, { ...(await made), headers });
   };
 
   return (exchange) => {
     const { path } = exchange.request;
     if (path === V3 || path === `${V3}/`) return index(exchange);
-    if (path !== V2 && !path.startsWith(`${V3}/`)) return undefined;
-    if (path !== V2 && aggregator.openApi().some((one) => one.path === path.slice(V3.length + 1)))
-      return page(exchange, path.slice(V3.length + 1));
-    if (path === V2 && swagger2 === undefined) return undefined;
-    const protobufTypes = path === V2 && swagger2 !== undefined ? swagger2.protobufTypes : OPENAPI_V3_PROTO_TYPES;
+    const version2 = path === V2 ? swagger2 : undefined;
+    if (!version2 && !path.startsWith(`${V3}/`)) return undefined;
+    const name = path.slice(V3.length + 1);
+    const remote = version2 ? undefined : aggregator.openApi().find((one) => one.path === name);
+    // The far end's own document; it knows the hash and the media types.
+    if (remote) return aggregator.ask(remote.api, exchange.request);
+    const protobufTypes = version2?.protobufTypes ?? OPENAPI_V3_PROTO_TYPES;
     const type = acceptedType(exchange, [JSON_TYPE, ...protobufTypes]);
     if (type === undefined) return Promise.resolve(textResponse(406, ''));
-    if (path === V2 && swagger2 !== undefined) return swagger(exchange, type, swagger2);
-    return page(exchange, path.slice(V3.length + 1), type);
+    const asked: Asked =
+      type === JSON_TYPE
+        ? { form: 'json', headers: JSON_HEADERS }
+        : // Clients ask with an `@` in the name, which Go's own media-type parser refuses in an answer.
+          { form: 'protobuf', headers: { 'content-type': protobufTypes[0]! } };
+    return version2 ? swagger(exchange, version2, asked) : page(exchange, name, asked);
   };
 }
 
@@ -189,43 +169,22 @@ async function upToDate(
   return next;
 }
 
-async function makeVersion3(
-  infos: readonly ResourceInfo[],
-  {
-    path,
-    members,
-    form,
-    writeElsewhere,
-  }: {
-    readonly path: string;
-    readonly form: 'json' | 'protobuf';
-    readonly writeElsewhere: WriteElsewhere | undefined;
-  } & Pick<Page, 'members'>,
-): Promise<Uint8Array> {
-  const { openApiV3Discovery, openApiV3 } = await version3();
-  const discovery = members.length === 0 ? openApiV3Discovery(infos, path) : undefined;
-  const document = discovery ?? (await openApiV3(members, nextTurn));
-  const json = await encodeJsonInPieces(document, nextTurn);
-  return form === 'json' ? json : (await inForm({ json, form: { type: 'openapi-v3' } }, writeElsewhere))!;
-}
-
 /** The best media type that can be given; the first one when the client has no preference. */
 function acceptedType(exchange: Exchange, offered: readonly string[]): string | undefined {
   const accept = exchange.request.headers['accept'];
   if (accept === undefined || accept === '') return offered[0];
   for (const { type } of parseAccept(accept)) {
     if (type === '*/*' || type === 'application/*') return offered[0];
-    const found = offered.find((one) => one === type);
-    if (found !== undefined) return found;
+    if (offered.includes(type)) return type;
   }
   return undefined;
 }
 
 function validated(
   exchange: Exchange,
-  document: { readonly bytes: Uint8Array; readonly etag: string; readonly headers: Readonly<Record<string, string>> },
+  { bytes, etag, ...document }: KeptDocument & { readonly headers: Readonly<Record<string, string>> },
 ): ApiResponse {
-  const headers = { ...document.headers, etag: document.etag, vary: 'Accept' };
-  if (exchange.request.headers['if-none-match'] === document.etag) return { status: 304, headers };
-  return { status: 200, headers, body: document.bytes };
+  const headers = { ...document.headers, etag, vary: 'Accept' };
+  if (exchange.request.headers['if-none-match'] === etag) return { status: 304, headers };
+  return { status: 200, headers, body: bytes };
 }

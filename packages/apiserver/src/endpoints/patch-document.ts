@@ -36,7 +36,11 @@ const YAML_ERROR = 'error decoding YAML';
 export function patchTypeOf(exchange: Exchange, info: ResourceInfo): PatchDocument['type'] {
   const { body, headers } = exchange.request;
   const type = TYPES.get(mediaTypeOf(headers));
-  const offered = acceptedTypes(exchange, info);
+  const offered = TYPES.entries()
+    .filter(([, one]) => !(one === 'strategic' && info.strategy.custom))
+    .filter(([, one]) => !(one === 'apply' && exchange.server.registry.fields === undefined))
+    .map(([media]) => media)
+    .toArray();
   if (type === undefined || !offered.some((media) => TYPES.get(media) === type)) throw unsupportedMediaType(offered);
   if (body.length > MAX_BODY_BYTES) throw bodyTooLarge();
   return type;
@@ -51,17 +55,19 @@ export const patchType = (header: string): PatchDocument['type'] | undefined =>
   TYPES.get(mediaTypeOf({ 'content-type': header }));
 
 /** Throws ApiError 400 when the patch is malformed. */
-export function decodePatch(type: PatchDocument['type'], body: Uint8Array, info: ResourceInfo): PatchDocument {
+export function decodePatch(type: PatchDocument['type'], body: Uint8Array, { strategy }: ResourceInfo): PatchDocument {
   const text = new TextDecoder().decode(body);
-  return patchDocument(type, text, parsePatch(type, type === 'apply' ? text : body, info));
-}
-
-function parsePatch(type: PatchDocument['type'], body: Uint8Array | string, { strategy }: ResourceInfo): ParsedJson {
+  let parsed: ParsedJson;
   try {
-    return typeof body === 'string' ? parseYaml(body, strategy) : parseJson(body, strategy);
+    parsed = type === 'apply' ? parseYaml(text, strategy) : parseJson(body, strategy);
   } catch (error) {
     throw unreadable(type, error);
   }
+  // To a strategic patch null is a map without members, and so it is to an applied configuration.
+  const value = parsed.value === null && (type === 'strategic' || type === 'apply') ? {} : parsed.value;
+  if (type !== 'json' && !isJsonObject(value)) throw notAnObject(type, value);
+  const { yaml = false } = parsed;
+  return { type, value, text: text.slice(0, SHOWN_TEXT), duplicates: () => parsed.duplicates(), yaml };
 }
 
 /** A patch that is no JSON gets the decoder's own words, without a place. */
@@ -83,14 +89,6 @@ function notAnObject(type: PatchDocument['type'], value: unknown): ApiError {
   return badRequest(type === 'merge' ? `error decoding patch: ${problem}` : problem);
 }
 
-function patchDocument(type: PatchDocument['type'], text: string, parsed: ParsedJson): PatchDocument {
-  const { yaml = false } = parsed;
-  // To a strategic patch null is a map without members, and so it is to an applied configuration.
-  const value = parsed.value === null && (type === 'strategic' || type === 'apply') ? {} : parsed.value;
-  if (type !== 'json' && !isJsonObject(value)) throw notAnObject(type, value);
-  return { type, value, text: text.slice(0, SHOWN_TEXT), duplicates: () => parsed.duplicates(), yaml };
-}
-
 /** What an error about a result shows: a strategic patch, else the patched document. */
 export const shownPatch = ({ type, value }: PatchDocument, patched: () => unknown): string =>
   goJson(type === 'strategic' ? value : patchedMembers(patched())).slice(0, SHOWN_TEXT);
@@ -108,18 +106,8 @@ export function patchProblems({ type, value, duplicates }: PatchDocument): strin
   return [...unknownMembers(value), ...repeated].map((fault) => `json patch ${fault}`);
 }
 
-function acceptedTypes(exchange: Exchange, info: ResourceInfo): string[] {
-  return [...TYPES]
-    .filter(([, type]) => !(type === 'strategic' && info.strategy.custom))
-    .filter(([, type]) => !(type === 'apply' && exchange.server.registry.fields === undefined))
-    .map(([media]) => media);
-}
-
 /** The document after the patch; neither is changed. Throws ApiError 400, 413 or 422 as the kind of patch has it. */
-export function applyPatch(
-  info: Pick<ResourceInfo, 'schema'>,
-  { document, patch }: { readonly document: unknown; readonly patch: PatchDocument },
-): unknown {
+export function applyPatch(info: Pick<ResourceInfo, 'schema'>, document: unknown, patch: PatchDocument): unknown {
   switch (patch.type) {
     case 'json':
       return applyJsonPatch(document, patch.value);

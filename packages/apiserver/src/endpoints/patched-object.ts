@@ -27,24 +27,24 @@ interface Patching {
 
 /** The object after a patch, read as what was sent is read. Throws ApiError 400 and 422. */
 export function patchedObject(exchange: PatchInput, patching: Patching): UnstructuredObject {
-  const { info, current, patch } = patching;
-  const value = applyPatch(info, { document: current, patch });
-  return matched(exchange, admitDocument(exchange, patchedDocument(patching, value)));
-}
-
-const patchedDocument = ({ info, current, patch, options }: Patching, value: unknown) => ({
-  parsed: { value, duplicates: patch.duplicates, yaml: patch.yaml },
-  info,
-  fieldValidation: options.fieldValidation,
-  dropStatus: false,
-  ofPatch: patch.type === 'strategic' ? ('object' as const) : ('document' as const),
-  patchProblems: () => patchProblems(patch),
-  refuse(problem: string) {
+  const { info, current, patch, options } = patching;
+  const object = admitDocument(exchange, {
+    parsed: { value: applyPatch(info, current, patch), duplicates: patch.duplicates, yaml: patch.yaml },
+    info,
+    fieldValidation: options.fieldValidation,
+    dropStatus: false,
+    ofPatch: patch.type === 'strategic' ? 'object' : 'document',
+    patchProblems: () => patchProblems(patch),
     // The result itself was pruned on its way here.
-    const shown = shownPatch(patch, () => applyPatch(info, { document: current, patch }));
-    return refusedPatch(info, { problem, shown });
-  },
-});
+    refuse: (problem) =>
+      refusedPatch(
+        info,
+        problem,
+        shownPatch(patch, () => applyPatch(info, current, patch)),
+      ),
+  });
+  return matched(exchange, object);
+}
 
 function matched(exchange: PatchInput, object: UnstructuredObject): UnstructuredObject {
   matchNamespace(object.metadata, exchange.namespace);
@@ -53,7 +53,7 @@ function matched(exchange: PatchInput, object: UnstructuredObject): Unstructured
 }
 
 /** A result that is no object of its kind, without the sentence that a body of that kind would get. */
-function refusedPatch(info: ResourceInfo, { problem, shown }: { problem: string; shown: string }): ApiError {
+function refusedPatch(info: ResourceInfo, problem: string, shown: string): ApiError {
   const sentence = `${info.kind} in version "${info.version}" cannot be handled as a ${info.kind}: `;
   const detail = problem.startsWith(sentence) ? problem.slice(sentence.length) : problem;
   return invalid({ group: '', kind: '' }, '', [{ type: 'FieldValueInvalid', field: 'patch', value: shown, detail }]);
@@ -87,12 +87,10 @@ export function appliedAnew(
 ): UnstructuredObject | Promise<UnstructuredObject> {
   const { info } = change;
   const config = appliedConfig(input, { info, patch, options });
-  if (config.metadata.uid) {
-    throw conflict(
-      info,
-      input.info.name,
-      `uid mismatch: the provided object specified uid ${config.metadata.uid}, and no existing object was found`,
-    );
+  const { uid } = config.metadata;
+  if (uid) {
+    const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
+    throw conflict(info, input.info.name, why);
   }
   const made = (object: UnstructuredObject): UnstructuredObject => {
     requireName(input, patch);
@@ -127,15 +125,7 @@ function gvkText({ apiVersion, kind }: Readonly<Record<string, unknown>>): strin
 /** What is applied, checked as upstream checks it before it is merged. Throws ApiError 400 and 500. */
 export function appliedConfig(
   exchange: PatchInput,
-  {
-    info,
-    patch,
-    options,
-  }: {
-    readonly info: ResourceInfo;
-    readonly patch: PatchDocument;
-    readonly options: Pick<WriteOptions, 'fieldValidation'>;
-  },
+  { info, patch, options }: Omit<Patching, 'current'>,
 ): UnstructuredObject {
   const value = cloneJson(patch.value) as UnstructuredObject;
   const { managedFields, name = '', namespace = '' } = (value.metadata ?? {}) as UnstructuredObject['metadata'];

@@ -17,7 +17,7 @@ export function parseListOptions(query: Query): ListOptions {
   return {
     labelSelector: query.get('labelSelector') ?? '',
     fieldSelector: query.get('fieldSelector') ?? '',
-    limit: parseInteger(query, 'limit'),
+    limit: Math.max(0, int64Of(query.get('limit') ?? '0')),
     continue: query.get('continue') ?? '',
     resourceVersion: query.get('resourceVersion') ?? '',
     resourceVersionMatch: query.get('resourceVersionMatch') ?? '',
@@ -25,11 +25,6 @@ export function parseListOptions(query: Query): ListOptions {
     allowWatchBookmarks: isTrue(query.get('allowWatchBookmarks')),
     timeoutSeconds: int64Of(query.get('timeoutSeconds') ?? '0'),
   };
-}
-
-function parseInteger(query: Query, name: string): number {
-  const text = query.get(name);
-  return text === null ? 0 : Math.max(0, int64Of(text));
 }
 
 /** A number of a query as Go reads it. Throws ApiError 400 in the words of its `strconv`. */

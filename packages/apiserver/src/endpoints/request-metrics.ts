@@ -23,16 +23,7 @@ export interface Answered {
   readonly subresource: SubresourceInfo | undefined;
 }
 
-export interface RequestMetrics {
-  /** A request begins; `end` follows exactly once. */
-  begin(): void;
-  end(answered: Answered, code: number, ms: number): void;
-  longRunning(change: 1 | -1): void;
-  watchEvent(): void;
-  readonly inFlight: number;
-  /** `extra` are families of other rooms. */
-  text(extra: readonly MetricFamily[]): string;
-}
+export type RequestMetrics = ReturnType<typeof createRequestMetrics>;
 
 /** The requests of one label set. */
 interface Series {
@@ -41,7 +32,7 @@ interface Series {
   readonly durations: Distribution;
 }
 
-export function createRequestMetrics(): RequestMetrics {
+export function createRequestMetrics() {
   const series = new Map<string, Series>();
   /** The way to the series of a resource without putting labels together, by scope and verb; others are rare. */
   const known = new WeakMap<object, Record<Scope, Map<string, Series>>>();
@@ -88,10 +79,11 @@ export function createRequestMetrics(): RequestMetrics {
   };
 
   return {
-    begin: () => {
+    /** A request begins; `end` follows exactly once. */
+    begin: (): void => {
       inFlight++;
     },
-    end(answered, code, ms) {
+    end(answered: Answered, code: number, ms: number): void {
       inFlight--;
       const { codes, durations } = seriesOf(answered);
       const count = codes.get(code);
@@ -99,16 +91,17 @@ export function createRequestMetrics(): RequestMetrics {
       else if (codes.size < MAX_CODES) codes.set(code, 1);
       durations.observe(ms / 1000);
     },
-    longRunning: (change) => {
+    longRunning: (change: 1 | -1): void => {
       longRunning += change;
     },
-    watchEvent: () => {
+    watchEvent: (): void => {
       watchEvents++;
     },
-    get inFlight() {
+    get inFlight(): number {
       return inFlight;
     },
-    text(extra) {
+    /** `extra` are families of other rooms. */
+    text(extra: readonly MetricFamily[]): string {
       const families: MetricFamily[] = [
         {
           name: 'apiserver_request_total',
@@ -127,12 +120,7 @@ export function createRequestMetrics(): RequestMetrics {
         },
         single('apiserver_current_inflight_requests', 'Requests being answered.', inFlight),
         single('apiserver_longrunning_requests', 'Open watches.', longRunning),
-        {
-          name: 'apiserver_watch_events_total',
-          help: 'Events sent to watches.',
-          type: 'counter',
-          samples: [{ labels: {}, value: watchEvents }],
-        },
+        single('apiserver_watch_events_total', 'Events sent to watches.', watchEvents, 'counter'),
         ...extra,
       ];
       return families.map(familyText).join('');
@@ -146,19 +134,11 @@ const keyOf = (labels: Readonly<Record<string, string>>): string => Object.value
 const NO_RESOURCE = Object.freeze({ group: '', version: '', resource: '' });
 const OTHERS = { dry_run: '', group: '', resource: OTHER, scope: '', subresource: '', version: '' };
 
+const NAMED = ['get', 'list', 'watch', 'post', 'put', 'patch', 'delete', 'deletecollection', 'options'];
+/** Labels by verb: the verb itself, or the method that it stands for. */
 const VERBS: Readonly<Record<string, string>> = {
-  get: 'GET',
-  head: 'GET',
-  list: 'LIST',
-  watch: 'WATCH',
-  create: 'POST',
-  post: 'POST',
-  update: 'PUT',
-  put: 'PUT',
-  patch: 'PATCH',
-  delete: 'DELETE',
-  deletecollection: 'DELETECOLLECTION',
-  options: 'OPTIONS',
+  ...Object.fromEntries(NAMED.map((verb) => [verb, verb.toUpperCase()])),
+  ...{ head: 'GET', create: 'POST', update: 'PUT' },
 };
 /** Subresources that are entered, whatever the method. */
 const ENTERED = new Set(['attach', 'exec', 'portforward', 'proxy']);
@@ -177,9 +157,10 @@ function scopeOf({ name, namespace }: RequestInfo, verb: string): Scope {
   return namespace === '' ? 'cluster' : 'namespace';
 }
 
-const single = (name: string, help: string, value: number): MetricFamily => ({
-  name,
-  help,
-  type: 'gauge',
-  samples: [{ labels: {}, value }],
-});
+/** A family of one number. */
+export const single = (
+  name: string,
+  help: string,
+  value: number,
+  type: 'gauge' | 'counter' = 'gauge',
+): MetricFamily => ({ name, help, type, samples: [{ labels: {}, value }] });

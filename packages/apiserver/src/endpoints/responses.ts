@@ -15,6 +15,7 @@ import type { Exchange } from './exchange.ts';
 import {
   ACCEPTED_MEDIA_TYPES,
   checkPartial,
+  type NegotiationScope,
   negotiate,
   PRODUCED_BY_LISTS,
   type Representation,
@@ -47,38 +48,28 @@ export const WATCH_HEADERS: Readonly<Record<Representation['encoding'], Readonly
 };
 
 /** The representation the client asked for. Throws ApiError 406. */
-export function representationOf(
-  exchange: Exchange,
-  scope: {
-    readonly transforms?: boolean;
-    readonly tables?: boolean;
-    readonly stream?: boolean;
-    readonly protobuf?: 'all';
-    readonly produces?: string;
-  } = {},
-): Representation {
+export function representationOf(exchange: Exchange, scope: NegotiationScope = {}): Representation {
   const { headers, query } = exchange.request;
-  const resource: ResourceInfo | undefined = exchange.resource;
   return negotiate(headers, {
-    transforms: scope.transforms ?? true,
-    tables: scope.tables ?? true,
-    stream: scope.stream ?? false,
-    protobuf: scope.protobuf ?? (resource === undefined ? 'none' : resource.strategy.custom ? 'metadata' : 'all'),
+    ...routeScope(exchange),
+    ...scope,
     pretty: wantsPretty(headers, query === '' ? null : exchange.query.get('pretty')),
-    ...producedBy(exchange, scope.produces),
   });
 }
 
 /** One handler serves all custom resources; all others have routes of their own, which say what they produce. */
-function producedBy({ info, resource }: Exchange, produces: string | undefined): { readonly produces?: string } {
-  if (produces !== undefined) return { produces };
-  if (resource === undefined || resource.strategy.custom) return NOT_ROUTED;
-  return info.verb === 'list' || info.verb === 'watch' ? ROUTED_LIST : ROUTED;
+function routeScope(exchange: Exchange): NegotiationScope {
+  const resource: ResourceInfo | undefined = exchange.resource;
+  if (resource === undefined) return NOTHING;
+  if (resource.strategy.custom) return CUSTOM;
+  const { verb } = exchange.info;
+  return verb === 'list' || verb === 'watch' ? ROUTED_LIST : ROUTED;
 }
 
-const NOT_ROUTED = Object.freeze({});
-const ROUTED = Object.freeze({ produces: ACCEPTED_MEDIA_TYPES });
-const ROUTED_LIST = Object.freeze({ produces: PRODUCED_BY_LISTS });
+const NOTHING: NegotiationScope = { protobuf: 'none' };
+const CUSTOM: NegotiationScope = { protobuf: 'metadata' };
+const ROUTED: NegotiationScope = { protobuf: 'all', produces: ACCEPTED_MEDIA_TYPES };
+const ROUTED_LIST: NegotiationScope = { protobuf: 'all', produces: PRODUCED_BY_LISTS };
 
 /**
  * One object of the exchange's resource, in the representation asked for. The common case sends the stored bytes; a promise
@@ -108,25 +99,18 @@ export function objectResponse(
   return loading ? loading.then(answer) : answer();
 }
 
-/** The document that shows an object: itself, its metadata or a Table. Throws ApiError 406. */
+/** The document that shows an object: itself, its metadata or a Table, of its resource's columns. Throws ApiError 406. */
 export function shownObject(
   exchange: Exchange,
   object: Readonly<UnstructuredObject>,
   representation: Representation,
+  columns: Pick<ResourceInfo, 'columns' | 'rows'> = exchange.resource,
 ): Readonly<Record<string, unknown>> {
-  if (representation.as === 'object') return object;
+  const { as, version } = representation;
+  if (as === 'object') return object;
   checkPartial(representation, false);
-  return representation.as === 'partial'
-    ? partialOf(object, representation.version)
-    : objectTable(exchange, object, representation);
-}
-
-function objectTable(
-  exchange: Exchange,
-  object: Readonly<UnstructuredObject>,
-  { version }: Representation,
-): Record<string, unknown> {
-  return tableOf(exchange.resource, {
+  if (as === 'partial') return partialOf(object, version);
+  return tableOf(columns, {
     objects: [object],
     version,
     includeObject: parseIncludeObject(exchange.query.get('includeObject')),
@@ -191,25 +175,22 @@ export const documentResponse = (
     representation: representationOf(exchange, { transforms: false, protobuf: 'all' }),
   });
 
-export const textResponse = (status: number, text: string): ApiResponse => ({
+export const textResponse = (status: number, text: string, headers = TEXT_HEADERS): ApiResponse => ({
   status,
-  headers: TEXT_HEADERS,
+  headers,
   body: encoder.encode(text),
 });
 
+/** A line of text that no browser takes for a page. */
+export const lineResponse = (status: number, line: string, headers: ApiResponse['headers'] = {}): ApiResponse =>
+  textResponse(status, `${line}\n`, { ...TEXT_HEADERS, 'x-content-type-options': 'nosniff', ...headers });
+
 /** What mux answers for a path nobody serves; clients turn it into NotFound themselves. */
-export const pageNotFound = (): ApiResponse => ({
-  status: 404,
-  headers: { ...TEXT_HEADERS, 'x-content-type-options': 'nosniff' },
-  body: encoder.encode('404 page not found\n'),
-});
+export const pageNotFound = (): ApiResponse => lineResponse(404, '404 page not found');
 
 /** What a request gets that found no seat: plain text, as upstream's filter answers before anything is negotiated. */
-export const tooManyRequests = (): ApiResponse => ({
-  status: 429,
-  headers: { ...TEXT_HEADERS, 'x-content-type-options': 'nosniff', 'retry-after': '1' },
-  body: encoder.encode('Too many requests, please try again later.\n'),
-});
+export const tooManyRequests = (): ApiResponse =>
+  lineResponse(429, 'Too many requests, please try again later.', { 'retry-after': '1' });
 
 /** A Status as a response, in JSON. */
 export function statusResponse(status: Status, { pretty }: { readonly pretty: boolean }): ApiResponse {
@@ -221,6 +202,13 @@ export function statusResponse(status: Status, { pretty }: { readonly pretty: bo
     body: encoder.encode(text),
   };
 }
+
+/** 503 of a server that cannot answer yet, or no more. */
+export const unavailable = (message: string): ApiResponse =>
+  statusResponse(
+    new ApiError({ code: 503, reason: 'ServiceUnavailable', message, details: { retryAfterSeconds: 1 } }).status,
+    { pretty: false },
+  );
 
 /** The ApiError behind anything thrown: what is no ApiError is a bug or a broken disk, and says no more than that. */
 export function toApiError(error: unknown): ApiError {

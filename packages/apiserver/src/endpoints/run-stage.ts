@@ -59,7 +59,13 @@ export function createStageRunner({ resources, bodyDecoders }: StageRunnerOption
     return known;
   };
   const last: LastObject = {};
-  return (job) => runStage(job, { catalog: catalogOf(job), bodyDecoders, last });
+  return async (job) => {
+    const catalog = catalogOf(job);
+    const warnings: string[] = [];
+    const warn = (text: string): void => void warnings.push(text);
+    const info = infoOf(catalog, job.resource);
+    return { ...(await outcomeOf(job, { catalog, bodyDecoders, last, info, warn })), warnings };
+  };
 }
 
 function resourcesOf({ bytes, currentFrom = 0 }: StageDefinition): readonly ResourceInfo[] {
@@ -73,24 +79,14 @@ interface LastObject {
   own?: { readonly old: Readonly<UnstructuredObject>; readonly current: Readonly<UnstructuredObject> };
 }
 
-interface Place {
+/** One job with all that its stage needs at hand. */
+interface Work<J extends StageJob> {
   readonly last: LastObject;
   readonly catalog: ResourceCatalog;
   readonly bodyDecoders: ReadonlyMap<string, BodyDecoder>;
-}
-
-/** One job with all that its stage needs at hand. */
-interface Work<J extends StageJob> extends Place {
   readonly job: J;
   readonly info: ResourceInfo;
   readonly warn: (text: string) => void;
-}
-
-async function runStage(job: StageJob, place: Place): Promise<StageResult> {
-  const warnings: string[] = [];
-  const warn = (text: string): void => void warnings.push(text);
-  const result = await outcomeOf(job, { ...place, info: infoOf(place.catalog, job.resource), warn });
-  return { ...result, warnings };
 }
 
 type Outcome = Omit<StageResult, 'warnings'>;
@@ -99,22 +95,21 @@ type Stage<S extends StageJob['stage']> = Extract<StageJob, { readonly stage: S 
 function outcomeOf(job: StageJob, work: Omit<Work<StageJob>, 'job'>): Outcome | Promise<Outcome> {
   switch (job.stage) {
     case 'decode': {
-      const { dropStatus, older, sent } = job;
-      const options = { info: work.info, dropStatus, fieldValidation: sent.fieldValidation };
-      return {
-        object: toJson(decodeBody(inputOf(sent, work), { ...options, older: older && infoOf(work.catalog, older) })),
-      };
+      const { dropStatus, sent } = job;
+      const older = job.older && infoOf(work.catalog, job.older);
+      const options = { info: work.info, older, dropStatus, fieldValidation: sent.fieldValidation };
+      return { object: toJson(decodeBody(inputOf(sent, work), options)) };
     }
     case 'view':
       return { object: toJson(work.info.view!.fromStored(fromJson(job.object))) };
     case 'begin-create':
       return beginCreateJob({ ...work, job });
     case 'complete-create':
-      return completeCreateJob({ ...work, job });
+      return createdOutcome({ ...work, job }, fromJson(job.object), job.isRewritten);
     case 'begin-update':
       return beginUpdateJob({ ...work, job });
     case 'complete-update':
-      return completeUpdateJob({ ...work, job });
+      return updatedOutcome({ ...work, job }, { ...job, object: fromJson(job.object) });
     default:
       return job satisfies never;
   }
@@ -131,6 +126,25 @@ const inputOf = (sent: SentBody, { bodyDecoders, warn }: Pick<Work<StageJob>, 'b
   server: { bodyDecoders },
   warn,
 });
+
+/** With the place that the object of the job is to have. */
+const patchInputOf = (sent: SentBody, work: Work<Stage<'begin-create'> | Stage<'begin-update'>>) => ({
+  ...inputOf(sent, work),
+  namespace: work.job.namespace,
+  info: { name: work.job.name },
+});
+
+/** The body of a PUT. */
+function namedBody(
+  input: ReturnType<typeof patchInputOf>,
+  info: ResourceInfo,
+  fieldValidation: SentBody['fieldValidation'],
+): UnstructuredObject {
+  const object = decodeBody(input, { info, fieldValidation, dropStatus: false });
+  matchNamespace(object.metadata, input.namespace);
+  matchName(object.metadata, input.info.name);
+  return object;
+}
 
 const toJson = (object: unknown): Uint8Array => encoder.encode(JSON.stringify(object));
 const fromJson = (bytes: Uint8Array): UnstructuredObject => parseStored(decoder.decode(bytes)) as UnstructuredObject;
@@ -163,18 +177,14 @@ function newOf(
   { fields }: Pick<ReturnType<typeof servicesOf>, 'fields'>,
 ): UnstructuredObject | Promise<UnstructuredObject> {
   const { job, info } = work;
-  const { sent, namespace, name } = job;
+  const { sent } = job;
   const { fieldValidation, force, verb } = sent;
-  const input = { ...inputOf(sent, work), namespace, info: { name } };
+  const input = patchInputOf(sent, work);
   switch (verb) {
     case 'create':
       return decodeBody(input, { info, fieldValidation, dropStatus: dropsStatus(info) });
-    case 'update': {
-      const object = decodeBody(input, { info, fieldValidation, dropStatus: false });
-      matchNamespace(object.metadata, namespace);
-      matchName(object.metadata, name);
-      return newObject(info, object);
-    }
+    case 'update':
+      return newObject(info, namedBody(input, info, fieldValidation));
     case 'patch': {
       const patch = decodePatch('apply', sent.bytes, info);
       return appliedAnew(input, { ...job, info, patch, fields, options: { fieldValidation, force } });
@@ -183,9 +193,6 @@ function newOf(
       return verb satisfies never;
   }
 }
-
-const completeCreateJob = (work: Work<Stage<'complete-create'>>): Promise<Outcome> =>
-  createdOutcome(work, fromJson(work.job.object), work.job.isRewritten);
 
 function createdOutcome(
   { job, info, warn }: Work<Stage<'begin-create'> | Stage<'complete-create'>>,
@@ -205,12 +212,9 @@ async function beginUpdateJob(work: Work<Stage<'begin-update'>>): Promise<Outcom
   if (wanted instanceof Uint8Array)
     return begunOutcome(work, await beginUpdate(services, facts, { old, next: () => fromJson(wanted) }));
   const { fieldValidation, force, verb } = wanted;
-  const { namespace, name } = job;
-  const input = { ...inputOf(wanted, work), namespace, info: { name } };
+  const input = patchInputOf(wanted, work);
   if (verb !== 'patch') {
-    const object = decodeBody(input, { info, fieldValidation, dropStatus: false });
-    matchNamespace(object.metadata, namespace);
-    matchName(object.metadata, name);
+    const object = namedBody(input, info, fieldValidation);
     const pinned = namesVersion(object.metadata.resourceVersion);
     return begunOutcome(work, await beginUpdate(services, { ...facts, pinned }, { old, next: () => object }));
   }
@@ -230,9 +234,6 @@ async function begunOutcome(work: Work<Stage<'begin-update'>>, begun: BegunUpdat
   return { ...(await updatedOutcome(work, { ...admitted, object })), pinned };
 }
 
-const completeUpdateJob = (work: Work<Stage<'complete-update'>>): Promise<Outcome> =>
-  updatedOutcome(work, { ...work.job, object: fromJson(work.job.object) });
-
 function updatedOutcome(
   work: Work<Stage<'begin-update'> | Stage<'complete-update'>>,
   admitted: Admitted & { readonly object: UnstructuredObject },
@@ -246,14 +247,8 @@ function updatedOutcome(
 
 function currentOf({ job, info, last }: Work<Stage<'begin-update'> | Stage<'complete-update'>>) {
   const { current, namespace, name, resource, definition } = job;
-  const key = JSON.stringify([
-    resource,
-    definition?.revision,
-    definition?.currentFrom,
-    namespace,
-    name,
-    current.revision,
-  ]);
+  const { revision, currentFrom } = definition ?? {};
+  const key = JSON.stringify([resource, revision, currentFrom, namespace, name, current.revision]);
   if (last.key !== key || last.own === undefined) {
     const stored = ownObject({ prefix: '', namespace, name, key: name }, current);
     last.own = { old: viewObject(info, stored), current: stored.object };

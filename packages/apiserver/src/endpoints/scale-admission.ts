@@ -26,7 +26,8 @@ export function scaleAdmission(
         const { object } = subject;
         if (!object || !view.object || JSON.stringify(view.object['spec']) === before) return;
         const { metadata } = object;
-        Object.assign(object, withScale(aboutOf(info, object), object, { scale: view.object, paths }), { metadata });
+        const about = { info, name: metadata.name ?? '', namespace: metadata.namespace ?? '', dryRun: false };
+        Object.assign(object, withScale(about, object, { scale: view.object, paths }), { metadata });
         subject.rewritten = true;
       };
       const pending = hooks.mutate(operation, view);
@@ -36,10 +37,3 @@ export function scaleAdmission(
     validate: (operation, subject) => hooks.validate(operation, shown(subject)),
   };
 }
-
-const aboutOf = (info: ResourceInfo, { metadata: { name = '', namespace = '' } }: Readonly<UnstructuredObject>) => ({
-  info,
-  name,
-  namespace,
-  dryRun: false,
-});

@@ -17,6 +17,7 @@ import type { ApiRequest, ApiResponse } from '@coracle/runtime/http/seam';
 import type { RemoteApi } from '../aggregation/api-service-index.ts';
 import type { AuthorizationDecision, Authorizer, UserInfo } from '../auth/identity.ts';
 import { isAnonymous, shareOwner } from '../auth/share-owner.ts';
+import { aggregatedApi } from './aggregated-api.ts';
 import { arrival, decisionOf, isLongTarget, received, refuseLongTarget, SHORT_TARGET } from './arrival.ts';
 import { beginAudit, endAudit } from './auditing.ts';
 import { escapeHtml, forbiddenBy } from './authorization.ts';
@@ -30,74 +31,57 @@ import { refuseForeignPage } from './origin.ts';
 import { isLongRunning, parseRequestInfo } from './request-info.ts';
 import {
   encodedResponse,
+  lineResponse,
   pageNotFound,
   representationOf,
   statusResponse,
   toApiError,
   tooManyRequests,
+  unavailable,
 } from './responses.ts';
 import { routeResource } from './routing.ts';
 
-export interface Stage {
-  readonly name: string;
-  readonly run: (exchange: Exchange) => ApiResponse | Promise<ApiResponse | undefined> | undefined;
-}
+type Answer = ApiResponse | Promise<ApiResponse | undefined> | undefined;
+
+type Stage = (exchange: Exchange) => Answer;
 
 const MAX_AUDIT_ID_LENGTH = 64;
 
-const auditId: Stage = {
-  name: 'audit-id',
-  run(exchange) {
-    const sent = exchange.request.headers['audit-id'];
-    const usable = sent !== undefined && sent.length <= MAX_AUDIT_ID_LENGTH && /^[\x21-\x7e]+$/.test(sent);
-    exchange.auditId = usable ? sent : crypto.randomUUID();
-    return undefined;
-  },
-};
+function auditId(exchange: Exchange): undefined {
+  const sent = exchange.request.headers['audit-id'];
+  const usable = sent !== undefined && sent.length <= MAX_AUDIT_ID_LENGTH && /^[\x21-\x7e]+$/.test(sent);
+  exchange.auditId = usable ? sent : crypto.randomUUID();
+}
 
-const requestInfo: Stage = {
-  name: 'request-info',
-  run(exchange) {
-    const { request, server } = exchange;
-    if (!isLongTarget(exchange)) {
-      exchange.info = parseRequestInfo(request);
-      server.checkHost?.(request);
-      return undefined;
-    }
-    // For the log, should it be refused.
-    exchange.info = parseRequestInfo({ method: request.method, path: request.path.slice(0, SHORT_TARGET), query: '' });
+function requestInfo(exchange: Exchange): Promise<undefined> | undefined {
+  const { request, server } = exchange;
+  if (!isLongTarget(exchange)) {
+    exchange.info = parseRequestInfo(request);
     server.checkHost?.(request);
-    const known = authenticate(exchange);
-    const parse = (): undefined => {
-      refuseLongTarget(exchange);
-      exchange.info = parseRequestInfo(request);
-      return undefined;
-    };
-    return known ? known.then(parse) : parse();
-  },
-};
-
-const deadline: Stage = {
-  name: 'deadline',
-  run(exchange) {
-    if (!isLongRunning(exchange.info)) exchange.deadline = exchange.startedAt + deadlineOf(exchange);
     return undefined;
-  },
-};
+  }
+  // For the log, should it be refused.
+  exchange.info = parseRequestInfo({ method: request.method, path: request.path.slice(0, SHORT_TARGET), query: '' });
+  server.checkHost?.(request);
+  const known = authenticate(exchange);
+  const parse = (): undefined => {
+    refuseLongTarget(exchange);
+    exchange.info = parseRequestInfo(request);
+  };
+  return known ? known.then(parse) : parse();
+}
 
-const cors: Stage = {
-  name: 'cors',
-  run(exchange) {
-    if (exchange.request.headers['origin'] === undefined) return undefined;
-    exchange.cors = exchange.server.cors?.(exchange.request);
-    return exchange.cors && exchange.request.method === 'OPTIONS' ? preflightAnswer() : undefined;
-  },
-};
+function deadline(exchange: Exchange): undefined {
+  if (!isLongRunning(exchange.info)) exchange.deadline = exchange.startedAt + deadlineOf(exchange);
+}
 
-const authentication: Stage = {
-  name: 'authentication',
-  run: (exchange) => (exchange.authenticated ? undefined : authenticate(exchange)),
-};
+function cors(exchange: Exchange): ApiResponse | undefined {
+  if (exchange.request.headers['origin'] === undefined) return undefined;
+  exchange.cors = exchange.server.cors?.(exchange.request);
+  return exchange.cors && exchange.request.method === 'OPTIONS' ? preflightAnswer() : undefined;
+}
+
+const authentication: Stage = (exchange) => (exchange.authenticated ? undefined : authenticate(exchange));
 
 function authenticate(exchange: Exchange): Promise<undefined> | undefined {
   const user = exchange.server.authenticate(exchange.request, exchange);
@@ -113,44 +97,27 @@ function authenticated(exchange: Exchange, user: UserInfo): undefined {
   return undefined;
 }
 
-const audit: Stage = {
-  name: 'audit',
-  run(exchange) {
-    beginAudit(exchange, true);
-    return undefined;
-  },
-};
+const audit: Stage = (exchange) => void beginAudit(exchange, true);
 
 /** From here on the request is the impersonated user's. */
-const impersonation: Stage = {
-  name: 'impersonation',
-  run(exchange) {
-    const naming = impersonatedUser(exchange);
-    if (naming === undefined) return undefined;
-    return naming.then((user) => {
-      exchange.user = user;
-      return undefined;
-    });
-  },
-};
-
-const arriving: Stage = { name: 'arrival', run: arrival };
+const impersonation: Stage = (exchange) =>
+  impersonatedUser(exchange)?.then((user) => {
+    exchange.user = user;
+    return undefined;
+  });
 
 /** From here on the request holds seats of its priority level; `answer` gives them back. */
-const flowControl: Stage = {
-  name: 'flow-control',
-  run(exchange) {
-    const { info, server, user } = exchange;
-    if (info.verb !== 'watch' && isLongRunning(info)) return undefined;
-    const flow = server.flowControl.classify(user, info);
-    if (!flow) return undefined;
-    exchange.flow = flow;
-    exchange.work = server.flowControl.estimate(flow, exchange);
-    const entered = server.flowControl.enter(flow, exchange.work, exchange);
-    if (entered instanceof Promise) return entered.then((granted) => seated(exchange, granted));
-    return seated(exchange, entered);
-  },
-};
+function flowControl(exchange: Exchange): Answer {
+  const { info, server, user } = exchange;
+  if (info.verb !== 'watch' && isLongRunning(info)) return undefined;
+  const flow = server.flowControl.classify(user, info);
+  if (!flow) return undefined;
+  exchange.flow = flow;
+  exchange.work = server.flowControl.estimate(flow, exchange);
+  const entered = server.flowControl.enter(flow, exchange.work, exchange);
+  if (entered instanceof Promise) return entered.then((granted) => seated(exchange, granted));
+  return seated(exchange, entered);
+}
 
 function seated(exchange: Exchange, granted: boolean): ApiResponse | undefined {
   exchange.seated = granted;
@@ -161,30 +128,23 @@ function seated(exchange: Exchange, granted: boolean): ApiResponse | undefined {
  * Aggregated APIs say themselves what right a request for an object in a namespace takes. Their endpoints
  * of cluster scope (version, health) they leave open, because upstream the aggregator in front of them has asked before.
  */
-const aggregation: Stage = {
-  name: 'aggregation',
-  run(exchange) {
-    const { info, server, request, user } = exchange;
-    const remote = remoteOf(exchange);
-    if (remote) {
-      return afterwards(authorise(exchange), () => {
-        // What is longer has been cut off on its way in: passed on, it would be another request.
-        if (request.body.length > MAX_BODY_BYTES) throw bodyTooLarge();
-        const answered = server.aggregator.proxy(remote, request, { user, auditId: exchange.auditId });
-        if (request.upgradable || request.upgradeTo !== undefined) return answered;
-        return withDeadline(exchange, answered);
-      });
-    }
-    if (!info.isResource || server.aggregated.length === 0) return undefined;
-    for (const api of server.aggregated) {
-      if (api.group === info.group && api.versions.includes(info.version)) {
-        const asked = info.namespace === '' ? authorise(exchange) : undefined;
-        return afterwards(asked, () => api.handle(request, user, info, inFrontOf(exchange)));
-      }
-    }
-    return undefined;
-  },
-};
+function aggregation(exchange: Exchange): Answer {
+  const { info, server, request, user } = exchange;
+  const remote = remoteOf(exchange);
+  if (remote) {
+    return afterwards(authorise(exchange), () => {
+      // What is longer has been cut off on its way in: passed on, it would be another request.
+      if (request.body.length > MAX_BODY_BYTES) throw bodyTooLarge();
+      const answered = server.aggregator.proxy(remote, request, { user, auditId: exchange.auditId });
+      if (request.upgradable || request.upgradeTo !== undefined) return answered;
+      return withDeadline(exchange, answered);
+    });
+  }
+  const api = info.isResource ? aggregatedApi(server.aggregated, info) : undefined;
+  if (api === undefined) return undefined;
+  const asked = info.namespace === '' ? authorise(exchange) : undefined;
+  return afterwards(asked, () => api.handle(request, user, info, inFrontOf(exchange)));
+}
 
 /** The authorizer for an API of this process: a refusal is a 403 Status, since upstream this server asks before that API. */
 const inFrontOf =
@@ -196,15 +156,10 @@ const inFrontOf =
   };
 
 /** What follows an authorisation that was not refused. */
-const afterwards = <T>(
-  asked: undefined | Promise<ApiResponse | undefined> | ApiResponse,
-  next: () => Promise<T>,
-): ApiResponse | Promise<T | ApiResponse> =>
-  asked === undefined
-    ? next()
-    : asked instanceof Promise
-      ? asked.then((failure): T | ApiResponse | Promise<T> => failure ?? next())
-      : asked;
+function afterwards(asked: Answer, next: () => Promise<ApiResponse | undefined>): Answer {
+  if (asked === undefined) return next();
+  return asked instanceof Promise ? asked.then((failure) => failure ?? next()) : asked;
+}
 
 /** The server behind this one that answers; `/apis/<group>/<version>` itself is its own as well. */
 function remoteOf({ info, server }: Exchange): RemoteApi | undefined {
@@ -215,23 +170,15 @@ function remoteOf({ info, server }: Exchange): RemoteApi | undefined {
 
 const GROUP_VERSION_PATH = /^\/apis\/[^/]+\/([^/]+)\/?$/;
 
-const authorisation: Stage = {
-  name: 'authorisation',
-  run: authorise,
-};
-
 /** Throws ApiError 403 when the user may not; answers 500 when nobody could say. */
-function authorise(exchange: Exchange): ApiResponse | Promise<ApiResponse | undefined> | undefined {
+function authorise(exchange: Exchange): Answer {
   const decision = decisionOf(exchange);
   return decision instanceof Promise
     ? decision.then((known) => validated(exchange, known))
     : validated(exchange, decision);
 }
 
-function validated(
-  exchange: Exchange,
-  { allowed, reason, error }: AuthorizationDecision,
-): ApiResponse | Promise<ApiResponse | undefined> | undefined {
+function validated(exchange: Exchange, { allowed, reason, error }: AuthorizationDecision): Answer {
   const failed = !allowed && error !== undefined;
   if (exchange.audit) {
     if (!failed) exchange.annotate('authorization.k8s.io/decision', allowed ? 'allow' : 'forbid');
@@ -246,23 +193,17 @@ function validated(
 function undecided({ server, request, auditId }: Exchange, error: string): ApiResponse {
   const uri = request.query === '' ? request.path : `${request.path}?${request.query}`;
   server.log.error('a request could not be authorised', { path: request.path, auditId, error });
-  const text = escapeHtml(`Internal Server Error: ${goQuote(uri)}: ${error}`);
-  return {
-    status: 500,
-    headers: { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' },
-    body: new TextEncoder().encode(`${text}\n`),
-  };
+  return lineResponse(500, escapeHtml(`Internal Server Error: ${goQuote(uri)}: ${error}`));
 }
 
-const routing: Stage = {
-  name: 'routing',
-  run(exchange) {
-    if (exchange.info.isResource) return routeResource(exchange)(exchange);
-    return exchange.server.documents(exchange) ?? pageNotFound();
-  },
-};
+function routing(exchange: Exchange): Answer {
+  if (exchange.info.isResource) return routeResource(exchange)(exchange);
+  return exchange.server.documents(exchange) ?? pageNotFound();
+}
 
-export const STAGES: readonly Stage[] = [
+const NOT_READY_YET = 'the request has been made before all known HTTP paths have been installed, please try again';
+
+const STAGES: readonly Stage[] = [
   auditId,
   requestInfo,
   deadline,
@@ -270,10 +211,10 @@ export const STAGES: readonly Stage[] = [
   authentication,
   audit,
   impersonation,
-  arriving,
+  arrival,
   flowControl,
   aggregation,
-  authorisation,
+  authorise,
   routing,
 ];
 
@@ -309,8 +250,9 @@ function failed(exchange: Exchange, error: unknown): ApiResponse | Promise<ApiRe
 /** Everything that follows the answer itself: audit, seats, metrics, the last headers. */
 function settle(exchange: Exchange, answered: ApiResponse, panicked = false): ApiResponse | Promise<ApiResponse> {
   const { server } = exchange;
-  let response =
-    answered.status === 404 && !server.ready() && exchange.resource === undefined ? notReadyYet() : answered;
+  const isEarly = answered.status === 404 && !server.ready() && exchange.resource === undefined;
+  // Before every kind is served, "no such path" would make controllers believe that a kind is gone.
+  let response = isEarly ? unavailable(NOT_READY_YET) : answered;
   if (exchange.audit) response = endAudit(exchange, { response, panicked });
   if (exchange.seated) server.flowControl.leave(exchange.flow!, exchange.work);
   server.metrics.end(exchange, response.status, server.clock.monotonic() - exchange.startedAt);
@@ -321,10 +263,10 @@ function settle(exchange: Exchange, answered: ApiResponse, panicked = false): Ap
 function runStages(exchange: Exchange, at: number): ApiResponse | Promise<ApiResponse> {
   for (let i = at; i < STAGES.length; i++) {
     const stage = STAGES[i]!;
-    const outcome = stage.run(exchange);
+    const outcome = stage(exchange);
     if (outcome === undefined) continue;
     if (!(outcome instanceof Promise)) return outcome;
-    const isWork = stage === routing || stage === authorisation;
+    const isWork = stage === routing || stage === authorise;
     const pending = isWork ? withDeadline(exchange, outcome) : outcome;
     return pending.then((response) => response ?? runStages(exchange, i + 1));
   }
@@ -367,25 +309,10 @@ function inEncodingAsked(exchange: Exchange, answer: ApiResponse, status: Status
   }
 }
 
-/** Before every kind is served, "no such path" would make controllers believe that a kind is gone. */
-function notReadyYet(): ApiResponse {
-  return statusResponse(
-    new ApiError({
-      code: 503,
-      reason: 'ServiceUnavailable',
-      message: 'the request has been made before all known HTTP paths have been installed, please try again',
-      details: { retryAfterSeconds: 1 },
-    }).status,
-    { pretty: false },
-  );
-}
-
-const CACHE_CONTROL = 'no-cache, private';
-
 function finish(exchange: Exchange, response: ApiResponse): ApiResponse | Promise<ApiResponse> {
   const headers: Record<string, string> = {
     'audit-id': exchange.auditId,
-    'cache-control': CACHE_CONTROL,
+    'cache-control': 'no-cache, private',
     ...exchange.flow?.headers,
     ...exchange.cors,
     ...response.headers,

@@ -42,11 +42,8 @@ export function columnDefinitions(info: Columns): readonly ColumnDefinition[] {
 }
 
 function layoutOf(info: Columns): Layout {
-  let layout = layouts.get(info);
-  if (!layout) {
-    layout = makeLayout(info);
-    layouts.set(info, layout);
-  }
+  const layout = layouts.get(info) ?? makeLayout(info);
+  layouts.set(info, layout);
   return layout;
 }
 
@@ -152,7 +149,7 @@ export function tableOf(
     rows.push({
       cells: cells.map((cell) => safeCell(cell, object, options.now)),
       ...(conditions && { conditions }),
-      ...rowObject(object, options),
+      object: rowObject(object, options),
     });
   }
   return {
@@ -174,20 +171,9 @@ function safeCell(cell: Layout['cells'][number], object: Readonly<UnstructuredOb
   }
 }
 
-function rowObject(
-  object: Readonly<UnstructuredObject>,
-  { includeObject, version }: TableOptions,
-): { object?: unknown } {
-  switch (includeObject) {
-    case 'None':
-      return { object: null };
-    case 'Object':
-      return { object };
-    case 'Metadata':
-      return { object: partialOf(object, version) };
-    default:
-      return includeObject satisfies never;
-  }
+function rowObject(object: Readonly<UnstructuredObject>, { includeObject, version }: TableOptions): unknown {
+  if (includeObject === 'None') return null;
+  return includeObject === 'Object' ? object : partialOf(object, version);
 }
 
 /** An object reduced to its metadata. */

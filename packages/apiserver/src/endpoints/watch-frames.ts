@@ -4,6 +4,7 @@
  */
 
 import { apiVersionOf } from '@coracle/apimachinery/meta/gvk';
+import { joinBytes } from '@coracle/apimachinery/meta/join-bytes';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import type { Status } from '@coracle/apimachinery/meta/status';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
@@ -36,7 +37,7 @@ const PROTOBUF_FORM = { type: 'protobuf' } as const;
 const protobufFrame: MakeFrame = (type, json) => framed(type, writeForm({ json, form: PROTOBUF_FORM }));
 
 function framed(type: keyof typeof HEADS, encoded: Uint8Array | undefined): Uint8Array {
-  if (!encoded) throw formless();
+  if (!encoded) throw new TypeError('a watch in protobuf was agreed on for a kind that has no such form');
   return encodeWatchFrame(type, encoded);
 }
 
@@ -50,16 +51,7 @@ function largeProtobufFrame(
   return made instanceof Promise ? made.then((encoded) => framed(type, encoded)) : framed(type, made);
 }
 
-const formless = (): TypeError => new TypeError('a watch in protobuf was agreed on for a kind that has no such form');
-
-function jsonFrame(type: keyof typeof HEADS, object: Uint8Array): Uint8Array {
-  const head = HEADS[type];
-  const bytes = new Uint8Array(head.length + object.length + TAIL.length);
-  bytes.set(head);
-  bytes.set(object, head.length);
-  bytes.set(TAIL, head.length + object.length);
-  return bytes;
-}
+const jsonFrame: MakeFrame = (type, object) => joinBytes([HEADS[type], object, TAIL]);
 
 /** Changes whose frames are kept, and the bytes they may hold together. */
 const MAX_CHANGES = 256;
@@ -75,14 +67,11 @@ export class FrameCache {
 
   /** The frame of a change under `key`, made by `make` the first time. */
   shared(change: StoredObject, key: string, make: () => Frame): Frame {
-    let frames = this.#frames.get(change);
-    const known = frames?.get(key);
+    const known = this.#frames.get(change)?.get(key);
     if (known) return known;
     const made = make();
-    if (!frames) {
-      frames = new Map();
-      this.#frames.set(change, frames);
-    }
+    const frames = this.#frames.get(change) ?? new Map<string, Frame>();
+    this.#frames.set(change, frames);
     frames.set(key, made);
     if (made instanceof Promise) this.#awaitFrame(change, key, made);
     else this.#keep(made);
@@ -102,13 +91,9 @@ export class FrameCache {
 
   #keep(made: Uint8Array): void {
     this.#bytes += made.length;
-    this.#evict();
-  }
-
-  #evict(): void {
     for (const [change, frames] of this.#frames) {
-      if (this.#frames.size <= MAX_CHANGES && this.#bytes <= MAX_BYTES) return;
-      if (this.#frames.size === 1) return;
+      const isWithin = this.#frames.size <= MAX_CHANGES && this.#bytes <= MAX_BYTES;
+      if (isWithin || this.#frames.size === 1) return;
       this.#frames.delete(change);
       for (const made of frames.values()) if (!(made instanceof Promise)) this.#bytes -= made.length;
     }
@@ -153,21 +138,21 @@ export function createFrameEncoder(
   },
 ): FrameEncoder {
   const { info, representation } = options;
+  const { as, version } = representation;
   const isProtobuf = representation.encoding === 'protobuf';
   const frame = isProtobuf ? protobufFrame : jsonFrame;
   const frameOf = (type: FrameType, object: Uint8Array): Frame =>
     isProtobuf ? largeProtobufFrame(type, object, options.writeElsewhere) : frame(type, object);
-  const scope = `${apiVersionOf(info)} ${representation.encoding} ${representation.as} ${representation.version} ${options.includeObject}`;
+  const scope = `${apiVersionOf(info)} ${representation.encoding} ${as} ${version} ${options.includeObject}`;
   const keys = { ADDED: `ADDED ${scope}`, MODIFIED: `MODIFIED ${scope}`, DELETED: `DELETED ${scope}`, LEFT: scope };
   // Only the first event of a Table watch carries the column definitions.
-  let definitions = representation.as === 'table';
+  let definitions = as === 'table';
 
   const shape = (object: Readonly<UnstructuredObject>): Uint8Array => {
-    if (representation.as === 'object') return encodeObject(object);
-    if (representation.as === 'partial') return encodeObject(partialOf(object, representation.version));
+    if (as !== 'table') return encodeObject(as === 'object' ? object : partialOf(object, version));
     const table = tableOf(info, {
       objects: [object],
-      version: representation.version,
+      version,
       includeObject: options.includeObject,
       now: options.now(),
       definitions,
@@ -177,25 +162,19 @@ export function createFrameEncoder(
     return encodeObject(table);
   };
   const bytesOf = (stored: StoredObject): Uint8Array =>
-    representation.as === 'object' ? viewBytes(info, stored) : shape(viewObject(info, stored));
+    as === 'object' ? viewBytes(info, stored) : shape(viewObject(info, stored));
   const sharedOrFirst = (change: StoredObject, key: string, make: () => Frame): Frame =>
     definitions ? make() : cache.shared(change, key, make);
 
   return {
-    ...(representation.as !== 'table' && representation.encoding === 'json' && { values: valueEncoder(options) }),
+    ...(as !== 'table' && representation.encoding === 'json' && { values: valueEncoder(options) }),
     change: (type, { current }) => sharedOrFirst(current, keys[type], () => frameOf(type, bytesOf(current))),
     left: (change) => sharedOrFirst(change.current, keys.LEFT, () => frameOf('DELETED', shape(lastSeen(info, change)))),
     initial: (stored) => frameOf('ADDED', bytesOf(stored)),
     bookmark: (revision, initialEventsEnd) => {
-      const object: UnstructuredObject = {
-        kind: info.kind,
-        apiVersion: apiVersionOf(info),
-        metadata: {
-          resourceVersion: String(revision),
-          ...(initialEventsEnd && { annotations: { 'k8s.io/initial-events-end': 'true' } }),
-        },
-      };
-      return frame('BOOKMARK', shape(object));
+      const annotations = initialEventsEnd && { annotations: { 'k8s.io/initial-events-end': 'true' } };
+      const metadata = { resourceVersion: String(revision), ...annotations };
+      return frame('BOOKMARK', shape({ kind: info.kind, apiVersion: apiVersionOf(info), metadata }));
     },
     error: (status) => frame('ERROR', encoder.encode(JSON.stringify(status))),
   };

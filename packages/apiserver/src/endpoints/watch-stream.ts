@@ -132,9 +132,7 @@ class WatchSession {
       await prepareViews(info, registry.store.list(storagePrefix(info)).items, { again: false });
       if (this.#closed) return;
     }
-    const { items, revision } = registry.store.list(storagePrefix(info), {
-      ...(namespace !== '' && { namespace }),
-    });
+    const { items, revision } = registry.store.list(storagePrefix(info), namespace === '' ? {} : { namespace });
     // What came in while the others were being converted.
     if (info.remote !== undefined) await prepareViews(info, items, { again: false });
     let chunk: Uint8Array[] = [];
@@ -148,28 +146,23 @@ class WatchSession {
     };
     const pace = new BytesPace();
     for (const item of items) {
-      if (pace.due(item, selection.everything || selection.parses(item))) {
-        await nextTurn();
-        if (this.#closed) return;
-      }
+      if (pace.due(item, selection.everything || selection.parses(item))) await nextTurn();
+      if (this.#closed) return;
       const preparing = info.remote === undefined ? prepareViews(info, [item], { again: false }) : undefined;
       if (preparing) await preparing;
       if (this.#closed) return;
       if (!selection.matches(item)) continue;
       if (this.#values) {
-        if (this.#hand(this.#values.initial(item), item)) continue;
-        await this.#sink.drained();
-        if (this.#closed) return;
+        if (!this.#hand(this.#values.initial(item), item)) await this.#sink.drained();
         continue;
       }
       const making = frames.initial(item);
       const encoded = making instanceof Promise ? await making : making;
       chunk.push(encoded);
       bytes += encoded.length;
-      if (bytes < INITIAL_CHUNK_BYTES) continue;
-      await flush();
-      if (this.#closed) return;
+      if (bytes >= INITIAL_CHUNK_BYTES) await flush();
     }
+    if (this.#closed) return;
     if (bookmarks) {
       const end = frames.bookmark(revision, true);
       chunk.push(end);
@@ -228,16 +221,19 @@ class WatchSession {
       const frame = this.#frameOf(change);
       if (frame instanceof Promise) {
         return frame.then((made) => {
-          if (this.#closed) return undefined;
-          this.#sent = Math.max(this.#sent, change.revision);
-          this.#queue(made);
+          this.#pass(change, made);
           return this.#deliver(changes, i + 1);
         });
       }
-      this.#sent = Math.max(this.#sent, change.revision);
-      if (frame) this.#queue(frame);
+      this.#pass(change, frame);
     }
     return undefined;
+  }
+
+  #pass({ revision }: Change, frame: Uint8Array | undefined): void {
+    if (this.#closed) return;
+    this.#sent = Math.max(this.#sent, revision);
+    if (frame) this.#queue(frame);
   }
 
   /** The frame of a change; undefined where its reader is sent nothing of it, or has been handed it as a value. */

@@ -6,7 +6,7 @@ import type { ApiResponse } from '@coracle/runtime/http/seam';
 import { scalePathsOf } from '../registry/scale.ts';
 import type { WriteCall, WriteResult } from '../registry/write-contract.ts';
 import { admissionHooks } from './admission-hooks.ts';
-import { forbiddenBy } from './authorization.ts';
+import { authorizationAttributes, forbiddenBy } from './authorization.ts';
 import type { Exchange } from './exchange.ts';
 import type { Representation } from './negotiation.ts';
 import type { WriteOptions } from './query.ts';
@@ -46,20 +46,11 @@ export function writeCall(
   };
 }
 
-/** A PUT or apply that would create needs the right to create as well. Rejects with ApiError 403. */
-export async function authorizeCreate(exchange: Exchange): Promise<void> {
-  const { info, server, user } = exchange;
-  const decision = await server.authorize(user, {
-    type: 'resource',
-    verb: 'create',
-    group: info.group,
-    version: info.version,
-    resource: info.resource,
-    subresource: info.subresource,
-    namespace: info.namespace,
-    name: info.name,
-  });
-  if (!decision.allowed) throw forbiddenBy(user, { ...info, verb: 'create' }, decision.reason);
+/** A PUT or apply that would create, and whatever connects, needs the right to create. Rejects with ApiError 403. */
+export async function authorizeCreate({ info, server, user }: Exchange): Promise<void> {
+  const asked = { ...info, verb: 'create' };
+  const decision = await server.authorize(user, authorizationAttributes(asked));
+  if (!decision.allowed) throw forbiddenBy(user, asked, decision.reason);
 }
 
 /** The stored (or would-be) object; 201 when it was created. A promise only for a large one. */

@@ -26,43 +26,37 @@ export function listVerb(exchange: Exchange): ApiResponse | Promise<ApiResponse>
     : packedOrPlain(exchange, { listed: result, representation });
 }
 
-/** In the order in which a Table shows them. */
-function inOrder(info: ResourceInfo, items: readonly StoredObject[]): readonly StoredObject[] {
-  const compare = info.rows?.compare;
-  return compare ? [...items].sort((a, b) => compare(viewObject(info, a), viewObject(info, b))) : items;
-}
-
 interface Page {
   readonly listed: ListResult;
   readonly representation: Representation;
 }
 
-const packedOrPlain = (exchange: Exchange, page: Page): ApiResponse | Promise<ApiResponse> =>
-  streamedResponse(exchange, page) ?? packedResponse(exchange, page) ?? listResponse(exchange, page);
+function packedOrPlain(exchange: Exchange, page: Page): ApiResponse | Promise<ApiResponse> {
+  const { resource: info, audit } = exchange;
+  // What a webhook converts is asked for anew for each list, and an audit event wants to show the body.
+  const isSequence = isPlainJson(page.representation) && info.remote === undefined && !audit?.wantsResponse;
+  const packed = isSequence
+    ? (streamedResponse(info, page.listed) ?? packedResponse(exchange, page.listed))
+    : undefined;
+  return packed ?? listResponse(exchange, page);
+}
 
 /** A page of which much lies on the disk, read while it is sent; undefined for others. */
-function streamedResponse(
-  { resource: info, audit }: Exchange,
-  { listed, representation }: Page,
-): ApiResponse | undefined {
-  if (!isPlainJson(representation) || info.view !== undefined || info.remote !== undefined) return undefined;
-  if (audit?.wantsResponse || !isLeftOnDisk(listed.items)) return undefined;
+function streamedResponse(info: ResourceInfo, listed: ListResult): ApiResponse | undefined {
+  if (info.view !== undefined || !isLeftOnDisk(listed.items)) return undefined;
   const body = streamedList({ info, items: listed.items, ...envelope(info, listed) });
   return { status: 200, headers: JSON_HEADERS, body };
 }
 
 /**
  * A page as gzip, of parts that were compressed before or are shared with others who ask now; undefined when it is
- * small, when the client does not read gzip, and when it is no mere sequence of stored objects.
+ * small, and when the client does not read gzip.
  */
 function packedResponse(
-  { server: { packedLists }, request, resource: info, audit }: Exchange,
-  { listed, representation }: Page,
+  { server: { packedLists }, request, resource: info }: Exchange,
+  listed: ListResult,
 ): ApiResponse | Promise<ApiResponse> | undefined {
   if (!packedLists || !acceptsGzip(request.headers)) return undefined;
-  if (!isPlainJson(representation)) return undefined;
-  // A webhook is asked anew for each list, and an audit event wants to show the body.
-  if (info.remote !== undefined || audit?.wantsResponse) return undefined;
   const { items } = listed;
   const { head, tail } = envelope(info, listed);
   if (!isLarge(info, items, COMPRESS_FROM_BYTES - head.length - tail.length)) return undefined;
@@ -138,11 +132,11 @@ export function listResponse(exchange: Exchange, { listed, representation }: Pag
   }
   if (representation.as !== 'object') checkPartial(representation, true);
   const outline = outlineOf(exchange, { listed, representation });
-  const items = representation.as === 'table' ? inOrder(info, listed.items) : listed.items;
-  if (isLong(items)) {
-    const { signal } = exchange.request;
-    return longList(items, { outline, representation, signal, writeElsewhere: exchange.writeElsewhere });
-  }
+  const compare = representation.as === 'table' ? info.rows?.compare : undefined;
+  const items = compare
+    ? listed.items.toSorted((a, b) => compare(viewObject(info, a), viewObject(info, b)))
+    : listed.items;
+  if (isLong(items)) return longList(exchange, items, { outline, representation });
   const around = { before: `${JSON.stringify(outline.head).slice(0, -1)},"${outline.member}":`, after: '}' };
   // Go's slice that nothing was put into.
   const isNull = items.length === 0 && representation.as === 'partial';
@@ -156,41 +150,36 @@ function outlineOf(exchange: Exchange, { listed, representation }: Page): ListOu
   const info = exchange.resource;
   const { as, version } = representation;
   const prepare: ListOutline['prepare'] = (some) => prepareViews(info, some, { again: false });
-  switch (as) {
-    case 'object':
-      return {
-        head: { kind: info.listKind, apiVersion: apiVersionOf(info), metadata: metadataOf(info, listed) },
-        member: 'items',
-        prepare,
-        items: (some, { before, after }) =>
-          joinItems(
-            some.map((item) => itemBytes(info, item)),
-            { head: before, tail: after },
-          ),
-      };
-    case 'partial':
-      return {
-        head: {
-          kind: 'PartialObjectMetadataList',
-          apiVersion: `meta.k8s.io/${version}`,
-          metadata: listMetadata(listed),
-        },
-        member: 'items',
-        prepare,
-        items: (some, around) =>
-          jsonItems(
-            some.map((item) => partialOf(viewObject(info, item), version)),
-            around,
-          ),
-      };
-    case 'table':
-      return tableOutline(exchange, { listed, representation });
-    default:
-      return as satisfies never;
+  if (as === 'table') return tableOutline(exchange, { listed, version, prepare });
+  if (as === 'partial') {
+    const apiVersion = `meta.k8s.io/${version}`;
+    return {
+      head: { kind: 'PartialObjectMetadataList', apiVersion, metadata: listMetadata(listed) },
+      member: 'items',
+      prepare,
+      items: (some, around) =>
+        jsonItems(
+          some.map((item) => partialOf(viewObject(info, item), version)),
+          around,
+        ),
+    };
   }
+  return {
+    head: { kind: info.listKind, apiVersion: apiVersionOf(info), metadata: metadataOf(info, listed) },
+    member: 'items',
+    prepare,
+    items: (some, { before: head, after: tail }) =>
+      joinItems(
+        some.map((item) => itemBytes(info, item)),
+        { head, tail },
+      ),
+  };
 }
 
-function tableOutline(exchange: Exchange, { listed, representation: { version } }: Page): ListOutline {
+function tableOutline(
+  exchange: Exchange,
+  { listed, version, prepare }: Pick<Page, 'listed'> & Pick<Representation, 'version'> & Pick<ListOutline, 'prepare'>,
+): ListOutline {
   const info = exchange.resource;
   const options = {
     version,
@@ -202,7 +191,7 @@ function tableOutline(exchange: Exchange, { listed, representation: { version } 
   return {
     head: head as ListOutline['head'],
     member: 'rows',
-    prepare: (some) => prepareViews(info, some, { again: false }),
+    prepare,
     items: (some, around) => {
       const objects = some.map((item) => viewObject(info, item));
       return jsonItems(tableOf(info, { ...options, objects, definitions: false })['rows'] as unknown[], around);

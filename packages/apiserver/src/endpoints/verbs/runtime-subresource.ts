@@ -9,11 +9,11 @@ import { isFinal } from '@coracle/apimachinery/meta/object-state';
 import { badRequest, type FieldError, internalError, invalid } from '@coracle/apimachinery/meta/status';
 import type { PodParts } from '@coracle/apimachinery/types/types';
 import type { ApiResponse } from '@coracle/runtime/http/seam';
-import { forbiddenBy } from '../authorization.ts';
 import type { Exchange } from '../exchange.ts';
 import { logOverSocket } from '../log-socket.ts';
 import { int64Of } from '../query.ts';
 import { textResponse } from '../responses.ts';
+import { authorizeCreate } from '../write-request.ts';
 import { askNode, ownQuestion } from './ask-node.ts';
 import { storedObject } from './get.ts';
 import { forwardPorts } from './port-forward.ts';
@@ -26,7 +26,7 @@ const KINDS = new Set(['pods', 'services', 'nodes']);
 export function runtimeSubresourceVerb(
   resource: string,
   subresource: string,
-): ((exchange: Exchange) => ApiResponse | Promise<ApiResponse>) | undefined {
+): ((exchange: Exchange) => Promise<ApiResponse>) | undefined {
   if (subresource === 'proxy' && KINDS.has(resource)) return proxyVerb;
   if (resource !== 'pods') return undefined;
   if (subresource === 'log') return log;
@@ -108,42 +108,25 @@ const allContainers = ({ spec = {} }: PodParts): readonly { name: string }[] => 
 
 /** The container a request is about. Throws ApiError 400 when it is not clear, or not there. */
 function containerOf(exchange: Exchange, pod: Readonly<UnstructuredObject> & PodParts): string {
-  const { spec = {}, metadata } = pod;
+  const { spec: { containers = [], initContainers = [] } = {}, metadata } = pod;
   const asked = exchange.query.get('container') ?? '';
-  const containers = spec.containers ?? [];
   const all = allContainers(pod);
   if (asked !== '') {
-    if (!all.some(({ name }) => name === asked))
-      throw badRequest(`container ${asked} is not valid for pod ${metadata.name}`);
-    return asked;
+    if (all.some(({ name }) => name === asked)) return asked;
+    throw badRequest(`container ${asked} is not valid for pod ${metadata.name}`);
   }
   if (all.length === 1) return all[0]!.name;
-  if (all.length === 0) throw badRequest(`a container name must be specified for pod ${metadata.name}`);
-  const inits = (spec.initContainers ?? []).map(({ name }) => name).join(' ');
-  const choice = `[${containers.map(({ name }) => name).join(' ')}]`;
-  throw badRequest(
-    `a container name must be specified for pod ${metadata.name}, choose one of: ${choice}${inits === '' ? '' : ` or one of the init containers: [${inits}]`}`,
-  );
+  const problem = `a container name must be specified for pod ${metadata.name}`;
+  if (all.length === 0) throw badRequest(problem);
+  const names = (some: readonly { readonly name: string }[]): string => `[${some.map(({ name }) => name).join(' ')}]`;
+  const inits = initContainers.length === 0 ? '' : ` or one of the init containers: ${names(initContainers)}`;
+  throw badRequest(`${problem}, choose one of: ${names(containers)}${inits}`);
 }
 
 /** exec, attach and portforward need `create` whatever the HTTP method is. */
 async function connect(exchange: Exchange): Promise<ApiResponse> {
-  const { info, server, user } = exchange;
-  if (info.verb !== 'create') {
-    const { group, version, resource, subresource, namespace, name } = info;
-    const attributes = {
-      type: 'resource',
-      verb: 'create',
-      group,
-      version,
-      resource,
-      subresource,
-      namespace,
-      name,
-    } as const;
-    const decision = await server.authorize(user, attributes);
-    if (!decision.allowed) throw forbiddenBy(user, { ...info, verb: 'create' }, decision.reason);
-  }
+  const { info, server } = exchange;
+  if (info.verb !== 'create') await authorizeCreate(exchange);
   const pod = storedObject(exchange).object as Readonly<UnstructuredObject> & PodParts;
   const phase = pod.status?.phase ?? '';
   if (info.subresource !== 'portforward') {
