@@ -50,9 +50,9 @@ export function errorOfResponse(code: number, text: string, what: string): ApiEr
   });
 }
 
-/** True for an ApiError of that HTTP code. */
-export const isApiError = (error: unknown, code: number): error is ApiError =>
-  error instanceof ApiError && error.code === code;
+/** True for an ApiError of one of these HTTP codes. */
+export const isApiError = (error: unknown, ...codes: readonly number[]): error is ApiError =>
+  error instanceof ApiError && codes.includes(error.code);
 
 /** True for a 404 of the API. */
 export const isNotFound = (error: unknown): error is ApiError => isApiError(error, 404);

@@ -8,7 +8,7 @@ import { keyOf, keyText } from '@coracle/apimachinery/meta/object';
 import { hasEnded } from '@coracle/apimachinery/meta/object-state';
 import { POD_DISRUPTION_BUDGETS } from '@coracle/apimachinery/types/resource-types';
 import type { PodDisruptionBudget } from '@coracle/apimachinery/types/types';
-import { isApiError, isNamespaceTerminating, isNotFound } from '@coracle/client/api-failure';
+import { isApiError, isNamespaceTerminating, orGone } from '@coracle/client/api-failure';
 import {
   type Controller,
   controllerOwner,
@@ -35,13 +35,10 @@ import { BUDGET_PREFIX, budgetFor, type ReadonlyBudget, wantedBudget } from './b
 const REFUSED_MS = 300_000;
 
 /** Makes the controller; nothing happens before `start`. */
-export function createBudgetController({
-  client,
-  informers,
-  clock,
-  log,
-  events,
-}: ControllerEnvironment & { readonly events: EventRecorder }): Controller {
+export function createBudgetController(
+  options: ControllerEnvironment & { readonly events: EventRecorder },
+): Controller {
+  const { client, informers, clock, events } = options;
   const vmis = informers.of(VIRTUAL_MACHINE_INSTANCES);
   const migrations = informers.of(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS);
   const kubevirts = informers.of(KUBEVIRTS);
@@ -57,13 +54,8 @@ export function createBudgetController({
   const changed = new Map<string, { readonly uid: string | undefined; readonly resourceVersion: string }>();
 
   const remove = async (budget: ReadonlyBudget): Promise<void> => {
-    try {
-      await client.delete(POD_DISRUPTION_BUDGETS, keyOf(budget), {
-        preconditions: { uid: budget.metadata.uid ?? '' },
-      });
-    } catch (error) {
-      if (!isNotFound(error) && !isApiError(error, 409)) throw error;
-    }
+    const preconditions = { uid: budget.metadata.uid ?? '' };
+    await orGone(client.delete(POD_DISRUPTION_BUDGETS, keyOf(budget), { preconditions }));
   };
   const create = async (text: string, vmi: ReadonlyVmi, minAvailable: number) => {
     expectations.expectCreations(text, 1);
@@ -75,7 +67,7 @@ export function createBudgetController({
       expectations.creationFailed(text);
       // The namespace is on its way out, and the instance with it.
       if (isNamespaceTerminating(error)) return DONE;
-      if (!isApiError(error, 403) && !isApiError(error, 422)) throw error;
+      if (!isApiError(error, 403, 422)) throw error;
       events.event(
         vmi,
         'Warning',
@@ -87,10 +79,8 @@ export function createBudgetController({
   };
 
   return createController({
+    ...options,
     name: 'disruption-budget',
-    client,
-    log,
-    clock,
     concurrency: 2,
     sources: [
       ownKeys(vmis),
@@ -140,13 +130,10 @@ export function createBudgetController({
         // Nobody else writes this field, but every Pod that comes or goes has the disruption controller write the status:
         // under the revision that was read, most of these would be conflicts.
         const body = { metadata: { uid: kept.metadata.uid }, spec: { minAvailable: wanted } };
-        try {
-          const { metadata } = await client.patch(POD_DISRUPTION_BUDGETS, keyOf(kept), { type: 'merge', body });
-          changed.set(text, { uid: metadata.uid, resourceVersion: metadata.resourceVersion ?? '' });
-        } catch (error) {
-          // Gone, or another one by now: its own event brings the next pass.
-          if (!isNotFound(error) && !isApiError(error, 409)) throw error;
-        }
+        // Gone, or another one by now: its own event brings the next pass.
+        const patched = await orGone(client.patch(POD_DISRUPTION_BUDGETS, keyOf(kept), { type: 'merge', body }));
+        if (patched)
+          changed.set(text, { uid: kept.metadata.uid, resourceVersion: patched.metadata.resourceVersion ?? '' });
       }
       return DONE;
     },

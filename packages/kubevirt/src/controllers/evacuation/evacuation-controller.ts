@@ -1,8 +1,9 @@
-import { keyText } from '@coracle/apimachinery/meta/object';
+import { keyOf, keyText } from '@coracle/apimachinery/meta/object';
 import { hasEnded } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { createController, DONE, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
+import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { isDeletedForSilence, isNodeReady } from '../../rules/eviction/silent-deletion.ts';
 import { isLauncherOf } from '../../rules/launcher/launcher-owner.ts';
 import { clusterConfigOf } from '../../rules/machine-defaults/cluster-config.ts';
@@ -58,27 +59,20 @@ export function createEvacuationController(options: ControllerEnvironment): Runn
       if (!node) return DONE;
       const instances = steps.vmis.byIndex('node', name);
       const kubevirt = steps.kubevirts.list()[0];
+      const livePods = (vmi: ReadonlyVmi) =>
+        steps.pods
+          .byIndex('instance', vmi.metadata.uid ?? '')
+          .filter((pod) => isLauncherOf(pod, vmi) && !hasEnded(pod));
       const plan = planEvacuation({
         node,
         instances,
         unfinished: steps.migrations.list().filter((migration) => !hasEnded(migration)),
         drainTaintKey: migrationSettings(kubevirt).nodeDrainTaintKey,
         clusterStrategy: clusterConfigOf(kubevirt).evictionStrategy,
-        livePods: (vmi) =>
-          steps.pods
-            .byIndex('instance', vmi.metadata.uid ?? '')
-            .filter((pod) => isLauncherOf(pod, vmi) && !hasEnded(pod)).length,
+        livePods: (vmi) => livePods(vmi).length,
         isCondemned: (vmi) =>
           isNodeReady(node) &&
-          steps.pods
-            .byIndex('instance', vmi.metadata.uid ?? '')
-            .some(
-              (pod) =>
-                isLauncherOf(pod, vmi) &&
-                pod.spec.nodeName === name &&
-                !hasEnded(pod) &&
-                isDeletedForSilence(pod, node),
-            ),
+          livePods(vmi).some((pod) => pod.spec.nodeName === name && isDeletedForSilence(pod, node)),
       });
       const failures: unknown[] = [];
       const each = async <T>(items: readonly T[], act: (item: T) => Promise<void>): Promise<void> => {
@@ -97,30 +91,19 @@ export function createEvacuationController(options: ControllerEnvironment): Runn
         (vmi) => steps.setNote(vmi, undefined),
       );
       await each(
-        plan.migrate.filter((vmi) => steps.expectations.satisfied(steps.textOf(vmi))),
+        plan.migrate.filter((vmi) => steps.expectations.satisfied(keyText(keyOf(vmi)))),
         (vmi) => steps.evacuate(name, vmi),
       );
       for (const vmi of plan.stuck)
         steps.events.event(vmi, 'Normal', 'FailedCreate', 'VirtualMachineInstance is not migrateable');
-      for (const vmi of plan.external)
-        steps.events.event(
-          vmi,
-          'Normal',
-          'WaitingForExternalEviction',
-          `Node ${name} waits for this instance: its eviction strategy is External, so that an outside controller has to move or delete it`,
-        );
+      const external = `Node ${name} waits for this instance: its eviction strategy is External, so that an outside controller has to move or delete it`;
+      for (const vmi of plan.external) steps.events.event(vmi, 'Normal', 'WaitingForExternalEviction', external);
       if (failures.length > 0) throw failures[0];
       if (plan.waiting > 0) return requeueAfter(WAITING_MS);
       return plan.stuck.length + plan.external.length > 0 ? requeueAfter(STUCK_MS) : DONE;
     },
   });
-  const budgets = createBudgetController({
-    client: steps.client,
-    informers: steps.informers,
-    clock: steps.clock,
-    log: steps.log,
-    events: steps.events,
-  });
+  const budgets = createBudgetController({ ...options, events: steps.events });
   return {
     name: 'evacuation',
     start: async (signal) => {

@@ -1,7 +1,7 @@
 import { keyOf, keyText } from '@coracle/apimachinery/meta/object';
 import { NODES } from '@coracle/apimachinery/types/resource-types';
 import type { Node } from '@coracle/apimachinery/types/types';
-import { isApiError, isNotFound } from '@coracle/client/api-failure';
+import { orAbsent, orGone } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
@@ -33,12 +33,8 @@ export class EvacuationSteps extends ControllerSteps<ControllerEnvironment> {
   /** By instance: a migration made for it that the cache does not show yet. */
   readonly expectations = createExpectations(this.clock);
 
-  textOf({ metadata }: ReadonlyVmi): string {
-    return keyText({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' });
-  }
-
   async evacuate(nodeName: string, vmi: ReadonlyVmi): Promise<void> {
-    const text = this.textOf(vmi);
+    const text = keyText(keyOf(vmi));
     this.expectations.expectCreations(text, 1);
     try {
       const made = await this.client.create(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, {
@@ -61,13 +57,8 @@ export class EvacuationSteps extends ControllerSteps<ControllerEnvironment> {
 
   /** False when the instance is gone, which is no reason to leave the others of its node waiting. */
   async #write(change: Parameters<typeof commit<VirtualMachineInstance>>[2]): Promise<boolean> {
-    try {
-      await commit(this.client, VIRTUAL_MACHINE_INSTANCES, change);
-      return true;
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-      return false;
-    }
+    const written = commit(this.client, VIRTUAL_MACHINE_INSTANCES, change);
+    return (await orAbsent(written.then(() => true))) ?? false;
   }
 
   /** Takes the mark back, unless it is another one by now; then the note of the drain. */
@@ -76,12 +67,8 @@ export class EvacuationSteps extends ControllerSteps<ControllerEnvironment> {
     const { evacuationNodeName: _, ...status } = before.status ?? {};
     const after = { ...before, status: status as NonNullable<VirtualMachineInstance['status']> };
     if (!(await this.#write({ before, after, subresource: 'status' }))) return;
-    this.events.event(
-      vmi,
-      'Normal',
-      'EvacuationCancelled',
-      `Node ${nodeName} takes guests again: the evacuation of this instance is called off`,
-    );
+    const message = `Node ${nodeName} takes guests again: the evacuation of this instance is called off`;
+    this.events.event(vmi, 'Normal', 'EvacuationCancelled', message);
   }
 
   async setNote(vmi: ReadonlyVmi, nodeName: string | undefined): Promise<void> {
@@ -92,12 +79,7 @@ export class EvacuationSteps extends ControllerSteps<ControllerEnvironment> {
   }
 
   readonly cancel = async (migration: ReadonlyMigration): Promise<void> => {
-    try {
-      await this.client.delete(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, keyOf(migration), {
-        preconditions: { uid: migration.metadata.uid ?? '' },
-      });
-    } catch (error) {
-      if (!isNotFound(error) && !isApiError(error, 409)) throw error;
-    }
+    const preconditions = { uid: migration.metadata.uid ?? '' };
+    await orGone(this.client.delete(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, keyOf(migration), { preconditions }));
   };
 }

@@ -11,6 +11,7 @@ import { NAMESPACES, NODES, PODS } from '@coracle/apimachinery/types/resource-ty
 import type { Namespace, Node, Pod, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { isApiError, isConflict, isNotFound, orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
+import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import type { EventRecorder } from '@coracle/client/events/recorder';
 import { KUBEVIRTS, MIGRATION_POLICIES, VIRTUAL_MACHINE_INSTANCES } from '../../kinds/kinds.ts';
@@ -26,64 +27,30 @@ import { stateOf } from './migration-view.ts';
 
 type MigrationState = NonNullable<NonNullable<VirtualMachineInstance['status']>['migrationState']>;
 
-export interface MigrationActions {
-  settings(): MigrationSettings;
-  /** Creates the target Pod. Throws ApiError when it is refused. */
-  createTarget(input: {
-    migration: ReadonlyMigration;
-    vmi: ReadonlyVmi;
-    source: ReadonlyPod;
-    stateClaim: string | undefined;
-  }): Promise<Pod>;
-  /** Deletes the target Pod of a migration that came to nothing. */
-  deleteTarget(migration: ReadonlyMigration, target: ReadonlyPod, why: string): Promise<void>;
-  /** Tells the agents: the migration state, then the label by which the target's agent finds the instance. */
-  handOff(input: {
-    migration: ReadonlyMigration;
-    vmi: ReadonlyVmi;
-    source: ReadonlyPod | undefined;
-    target: ReadonlyPod;
-  }): Promise<void>;
-  /** Asks the source's agent to stop a migration under way. */
-  requestAbort(migration: ReadonlyMigration, vmi: ReadonlyVmi): Promise<void>;
-  /** Writes down that a migration ended before the source had begun it. */
-  endUnstarted(
-    migration: ReadonlyMigration,
-    vmi: ReadonlyVmi,
-    end: { readonly reason: string; readonly aborted: boolean },
-  ): Promise<void>;
-  /** What the target Pod of a guest with the host's CPU model asks of a node, when no other node has it. */
-  missingHostModel(vmi: ReadonlyVmi, target: ReadonlyPod): string | undefined;
-  /** The instance as it is now, undefined when it is gone. */
-  readVmi(namespace: string, name: string): Promise<VirtualMachineInstance | undefined>;
+interface TargetInput {
+  readonly migration: ReadonlyMigration;
+  readonly vmi: ReadonlyVmi;
+  readonly source: ReadonlyPod;
+  readonly stateClaim: string | undefined;
 }
 
-export interface MigrationActionsOptions extends ControllerEnvironment {
+interface HandOffInput extends Pick<TargetInput, 'migration' | 'vmi'> {
+  readonly source: ReadonlyPod | undefined;
+  readonly target: ReadonlyPod;
+}
+
+interface MigrationActionsOptions extends ControllerEnvironment {
   readonly events: EventRecorder;
   readonly launcher: () => Omit<LauncherPodOptions, 'idLabel'>;
 }
 
 /** Informers asked for here are started by the set's owner. */
-class MigrationWrites implements MigrationActions {
-  readonly #client;
-  readonly #clock;
-  readonly #nodes;
-  readonly #events;
-  readonly #launcher;
-  readonly #kubevirts;
-  readonly #policies;
-  readonly #namespaces;
-
-  constructor({ client, clock, informers, events, launcher }: MigrationActionsOptions) {
-    this.#client = client;
-    this.#clock = clock;
-    this.#events = events;
-    this.#launcher = launcher;
-    this.#kubevirts = informers.of(KUBEVIRTS);
-    this.#policies = informers.of(MIGRATION_POLICIES);
-    this.#namespaces = informers.of<Namespace>(NAMESPACES);
-    this.#nodes = informers.of<Node>(NODES);
-  }
+export class MigrationActions extends ControllerSteps<MigrationActionsOptions> {
+  readonly #events = this.options.events;
+  readonly #kubevirts = this.options.informers.of(KUBEVIRTS);
+  readonly #policies = this.options.informers.of(MIGRATION_POLICIES);
+  readonly #namespaces = this.options.informers.of<Namespace>(NAMESPACES);
+  readonly #nodes = this.options.informers.of<Node>(NODES);
 
   settings(): MigrationSettings {
     return migrationSettings(this.#kubevirts.list()[0]);
@@ -92,12 +59,8 @@ class MigrationWrites implements MigrationActions {
   /** Saves the instance's migration state; 409 when anybody wrote in between. */
   #saveState(vmi: ReadonlyVmi, migrationState: MigrationState): Promise<VirtualMachineInstance | undefined> {
     const before = vmi as VirtualMachineInstance;
-    const status = { ...before.status, migrationState } as NonNullable<VirtualMachineInstance['status']>;
-    return commit(this.#client, VIRTUAL_MACHINE_INSTANCES, {
-      before,
-      after: { ...before, status },
-      subresource: 'status',
-    });
+    const after = { ...before, status: { ...before.status, migrationState } };
+    return commit(this.client, VIRTUAL_MACHINE_INSTANCES, { before, after, subresource: 'status' });
   }
 
   #optionsFor(vmi: ReadonlyVmi): Pick<MigrationState, 'migrationConfiguration' | 'migrationPolicyName'> {
@@ -113,55 +76,50 @@ class MigrationWrites implements MigrationActions {
       : { migrationConfiguration: options };
   }
 
-  readonly createTarget: MigrationActions['createTarget'] = async ({ migration, vmi, source, stateClaim }) => {
+  /** Creates the target Pod. Throws ApiError when it is refused. */
+  async createTarget({ migration, vmi, source, stateClaim }: TargetInput): Promise<Pod> {
     const node = this.#nodes.get({ namespace: '', name: vmi.status?.nodeName ?? '' });
     const pod = targetPod({
       vmi,
       migration,
       source,
-      options: { ...this.#launcher(), idLabel: await vmiIdLabel(vmi.metadata.name ?? ''), stateClaim },
+      options: { ...this.options.launcher(), idLabel: await vmiIdLabel(vmi.metadata.name ?? ''), stateClaim },
       sourceNodeLabels: node?.metadata.labels ?? {},
     });
     try {
-      const created = await this.#client.create(PODS, pod);
-      this.#events.event(
-        migration,
-        'Normal',
-        'SuccessfulCreate',
-        `Created migration target pod ${created.metadata.name}`,
-      );
+      const created = await this.client.create(PODS, pod);
+      const message = `Created migration target pod ${created.metadata.name}`;
+      this.#events.event(migration, 'Normal', 'SuccessfulCreate', message);
       return created;
     } catch (error) {
       this.#events.event(vmi, 'Warning', 'FailedCreate', creationFailure(vmi, error as Error));
       throw error;
     }
-  };
+  }
 
-  readonly deleteTarget: MigrationActions['deleteTarget'] = async (migration, target, why) => {
+  /** Deletes the target Pod of a migration that came to nothing. */
+  async deleteTarget(migration: ReadonlyMigration, target: ReadonlyPod, why: string): Promise<void> {
     if (isDeleting(target)) return;
     try {
-      await this.#client.delete(PODS, keyOf(target), { preconditions: { uid: target.metadata.uid ?? '' } });
+      await this.client.delete(PODS, keyOf(target), { preconditions: { uid: target.metadata.uid ?? '' } });
       this.#events.event(migration, 'Normal', 'SuccessfulDelete', why);
     } catch (error) {
       if (isNotFound(error) || isApiError(error, 409)) return;
-      this.#events.event(
-        migration,
-        'Warning',
-        'FailedDelete',
-        `Error deleting migration target pod: ${(error as Error).message}`,
-      );
+      const message = `Error deleting migration target pod: ${(error as Error).message}`;
+      this.#events.event(migration, 'Warning', 'FailedDelete', message);
       throw error;
     }
-  };
+  }
 
-  readonly handOff: MigrationActions['handOff'] = async ({ migration, vmi, source, target }) => {
+  /** Tells the agents: the migration state, then the label by which the target's agent finds the instance. */
+  async handOff({ migration, vmi, source, target }: HandOffInput): Promise<void> {
     const uid = migration.metadata.uid ?? '';
     const targetNode = target.spec.nodeName ?? '';
     let current: ReadonlyVmi = vmi;
     if (!stateOf(vmi, migration)) {
       const sourceNode = vmi.status?.nodeName ?? '';
       const sourcePod = source?.metadata.name ?? '';
-      const pod = target.metadata.name ?? '';
+      const targetPod = target.metadata.name ?? '';
       const common = {
         migrationUID: uid,
         virtualMachineInstanceUID: vmi.metadata.uid ?? '',
@@ -174,68 +132,56 @@ class MigrationWrites implements MigrationActions {
           sourceNode,
           sourcePod,
           targetNode,
-          targetPod: pod,
-          targetMemoryOverhead: overheadText(vmi.spec, this.#launcher()),
+          targetPod,
+          targetMemoryOverhead: overheadText(vmi.spec, this.options.launcher()),
           ...stateClaimNames(source, target),
           ...this.#optionsFor(vmi),
           sourceState: { ...common, node: sourceNode, pod: sourcePod },
-          targetState: { ...common, node: targetNode, pod },
+          targetState: { ...common, node: targetNode, pod: targetPod },
         });
         current = saved ?? vmi;
       } catch (error) {
         // A lost race is tried again with the newer instance.
-        if (!isConflict(error))
-          this.#events.event(
-            migration,
-            'Warning',
-            'FailedHandOver',
-            `Failed to set MigrationStat in VMI status. :${(error as Error).message}`,
-          );
+        const message = `Failed to set MigrationStat in VMI status. :${(error as Error).message}`;
+        if (!isConflict(error)) this.#events.event(migration, 'Warning', 'FailedHandOver', message);
         throw error;
       }
     }
     if (current.metadata.labels?.[MIGRATION_TARGET_NODE_LABEL] === targetNode) return;
     const before = current as VirtualMachineInstance;
     const labels = { ...before.metadata.labels, [MIGRATION_TARGET_NODE_LABEL]: targetNode };
-    await commit(this.#client, VIRTUAL_MACHINE_INSTANCES, {
+    await commit(this.client, VIRTUAL_MACHINE_INSTANCES, {
       before,
       after: { ...before, metadata: { ...before.metadata, labels } },
     });
-    this.#events.event(
-      migration,
-      'Normal',
-      'SuccessfulHandOver',
-      'Migration target pod is ready for preparation by virt-handler.',
-    );
-  };
+    const message = 'Migration target pod is ready for preparation by virt-handler.';
+    this.#events.event(migration, 'Normal', 'SuccessfulHandOver', message);
+  }
 
-  readonly requestAbort: MigrationActions['requestAbort'] = async (migration, vmi) => {
+  /** Asks the source's agent to stop a migration under way. */
+  async requestAbort(migration: ReadonlyMigration, vmi: ReadonlyVmi): Promise<void> {
     const state = stateOf(vmi, migration);
     if (!state || state.abortRequested === true || state.completed === true) return;
     try {
       await this.#saveState(vmi, { ...(cloneJson(state) as MigrationState), abortRequested: true });
     } catch (error) {
-      if (!isConflict(error))
-        this.#events.event(
-          migration,
-          'Warning',
-          'FailedAbortMigration',
-          `failed to set MigrationState in VMI status. :${(error as Error).message}`,
-        );
+      const message = `failed to set MigrationState in VMI status. :${(error as Error).message}`;
+      if (!isConflict(error)) this.#events.event(migration, 'Warning', 'FailedAbortMigration', message);
       throw error;
     }
-    this.#events.event(
-      migration,
-      'Normal',
-      'SuccessfulAbortMigration',
-      'Migration is ready to be canceled by virt-handler.',
-    );
-  };
+    const message = 'Migration is ready to be canceled by virt-handler.';
+    this.#events.event(migration, 'Normal', 'SuccessfulAbortMigration', message);
+  }
 
-  readonly endUnstarted: MigrationActions['endUnstarted'] = async (migration, vmi, { reason, aborted }) => {
+  /** Writes down that a migration ended before the source had begun it. */
+  async endUnstarted(
+    migration: ReadonlyMigration,
+    vmi: ReadonlyVmi,
+    { reason, aborted }: { readonly reason: string; readonly aborted: boolean },
+  ): Promise<void> {
     const state = stateOf(vmi, migration);
     if (!state || state.startTimestamp != null || state.completed === true || state.failed === true) return;
-    const now = formatTime(this.#clock.now());
+    const now = formatTime(this.clock.now());
     await this.#saveState(vmi, {
       ...(cloneJson(state) as MigrationState),
       startTimestamp: now,
@@ -245,29 +191,24 @@ class MigrationWrites implements MigrationActions {
       failureReason: reason,
       ...(aborted && { abortRequested: true, abortStatus: 'Succeeded' }),
     });
-    this.#events.event(
-      vmi,
-      'Warning',
-      'FailedMigration',
-      `VirtualMachineInstance migration uid ${migration.metadata.uid} failed. reason: ${reason}`,
-    );
-  };
+    const message = `VirtualMachineInstance migration uid ${migration.metadata.uid} failed. reason: ${reason}`;
+    this.#events.event(vmi, 'Warning', 'FailedMigration', message);
+  }
 
-  readonly missingHostModel: MigrationActions['missingHostModel'] = (vmi, target) => {
+  /** What the target Pod of a guest with the host's CPU model asks of a node, when no other node has it. */
+  missingHostModel(vmi: ReadonlyVmi, target: ReadonlyPod): string | undefined {
     if (vmi.spec.domain?.cpu?.model !== 'host-model') return undefined;
     const wanted = hostModelLabels(target);
     const others = this.#nodes.list().filter(({ metadata }) => metadata.name !== vmi.status?.nodeName);
     const fits = others.some(({ metadata }) => wanted.every(([key, value]) => metadata.labels?.[key] === value));
     return fits ? undefined : `map[${wanted.map(([key, value]) => `${key}:${value}`).join(' ')}]`;
-  };
+  }
 
-  readonly readVmi: MigrationActions['readVmi'] = async (namespace, name) => {
-    return orAbsent(this.#client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name }));
-  };
+  /** The instance as it is now, undefined when it is gone. */
+  readVmi(namespace: string, name: string): Promise<VirtualMachineInstance | undefined> {
+    return orAbsent(this.client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name }));
+  }
 }
-
-export const createMigrationActions = (options: MigrationActionsOptions): MigrationActions =>
-  new MigrationWrites(options);
 
 /** The claims with the firmware state at both ends, as the Pods have them; none where the guest has no such state. */
 function stateClaimNames(

@@ -1,5 +1,5 @@
-import { keyOf, keyText } from '@coracle/apimachinery/meta/object';
-import { hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
+import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
+import { conditionOf, hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
 import type { Runnable } from '@coracle/client/controller/environment';
@@ -46,17 +46,11 @@ export function createMigrationController(options: MigrationControllerOptions): 
         if (!previous) steps.expectations.observeCreation(keyText({ namespace, name }));
         return [{ namespace, name }];
       }),
-      source(steps.quotas, (quota, previous) =>
-        previous
-          ? steps
-              .pendingKeys(quota.metadata.namespace)
-              .filter((key) =>
-                steps.migrations
-                  .get(key)
-                  ?.status?.conditions?.some(({ type }) => type === 'migrationRejectedByResourceQuota'),
-              )
-          : [],
-      ),
+      source(steps.quotas, (quota, previous) => {
+        const isRejected = (key: ObjectKey): boolean =>
+          conditionOf(steps.migrations.get(key), 'migrationRejectedByResourceQuota') !== undefined;
+        return previous ? steps.pendingKeys(quota.metadata.namespace).filter(isRejected) : [];
+      }),
     ],
     reconcile: async (key) => {
       const migration = steps.migrations.get(key);
@@ -65,9 +59,8 @@ export function createMigrationController(options: MigrationControllerOptions): 
         return DONE;
       }
       if (!steps.expectations.satisfied(keyText(key))) return DONE;
-      let vmi = steps.vmiOf(migration);
       // The cache of instances may lag behind that of migrations: absence is asked of the API.
-      vmi ??= await steps.actions.readVmi(key.namespace, migration.spec.vmiName ?? '');
+      const vmi = steps.vmiOf(migration) ?? (await steps.actions.readVmi(key.namespace, migration.spec.vmiName ?? ''));
       const own = steps.podsOf(vmi);
       const pass: Pass = {
         key,

@@ -66,14 +66,8 @@ export function migrationMetrics(
 /** More than there are phases: what is no phase of ours does not fill the memory. */
 const MAX_PHASES = 32;
 
-export interface PhaseTimes {
-  /** One change of a migration; counts where it is in another phase by it. */
-  observe(before: ReadonlyMigration | undefined, after: ReadonlyMigration): void;
-  family(): HistogramFamily;
-}
-
 /** Counts how long migrations took from their creation to each phase: since the start of the process, as upstream does. */
-export function createPhaseTimes(): PhaseTimes {
+export function createPhaseTimes() {
   const histogram = createHistogram({
     name: 'kubevirt_vmi_migration_phase_transition_time_from_creation_seconds',
     help: 'Histogram of VM migration phase transitions duration from creation time in seconds.',
@@ -81,7 +75,8 @@ export function createPhaseTimes(): PhaseTimes {
     maxSeries: MAX_PHASES,
   });
   return {
-    observe(before, after) {
+    /** One change of a migration; counts where it is in another phase by it. */
+    observe(before: ReadonlyMigration | undefined, after: ReadonlyMigration): void {
       const phase = phaseOf(after);
       if (!before || phaseOf(before) === phase) return;
       const entered = enteredAt(after, phase);
@@ -89,6 +84,6 @@ export function createPhaseTimes(): PhaseTimes {
       if (entered === undefined || Number.isNaN(created)) return;
       histogram.observe({ phase }, Math.max(0, entered - created) / 1000);
     },
-    family: () => histogram.family(),
+    family: (): HistogramFamily => histogram.family(),
   };
 }

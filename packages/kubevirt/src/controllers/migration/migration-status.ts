@@ -52,12 +52,9 @@ export function nextMigrationStatus(facts: MigrationFacts): NextMigrationStatus 
   const status = cloneJson<MigrationStatus>((migration.status ?? {}) as MigrationStatus);
   const event = advance(facts, status);
   if (status.phase !== undefined && status.phase !== migration.status?.phase) {
-    const stamps = status.phaseTransitionTimestamps ?? [];
-    if (!stamps.some(({ phase }) => phase === status.phase))
-      status.phaseTransitionTimestamps = [
-        ...stamps,
-        { phase: status.phase, phaseTransitionTimestamp: formatTime(now) },
-      ] as NonNullable<MigrationStatus['phaseTransitionTimestamps']>;
+    status.phaseTransitionTimestamps ??= [];
+    if (!status.phaseTransitionTimestamps.some(({ phase }) => phase === status.phase))
+      status.phaseTransitionTimestamps.push({ phase: status.phase, phaseTransitionTimestamp: formatTime(now) });
   }
   if (status.phase === 'Pending' && facts.sourcePod !== undefined)
     status.migrationState = { ...status.migrationState, sourcePod: facts.sourcePod };
@@ -73,10 +70,7 @@ function advance(facts: MigrationFacts, status: MigrationStatus): NextMigrationS
   const { migration, vmi, target } = facts;
   const phase = phaseOf(migration);
   const state = stateOf(vmi, migration);
-  const fail = (message: string): NextMigrationStatus['event'] => {
-    status.phase = 'Failed';
-    return { type: 'Warning', reason: 'FailedMigration', message };
-  };
+  const fail = (message: string): NextMigrationStatus['event'] => failed(status, message);
   if (hasEnded(migration)) return undefined;
   // Rather than to another node of this cluster, where nobody asked for it to go.
   if (phase === '' && (migration.spec.sendTo ?? migration.spec.receive) != null)
@@ -95,14 +89,20 @@ function advance(facts: MigrationFacts, status: MigrationStatus): NextMigrationS
     return fail('Migration failed because target pod shutdown during migration');
   if (!moved && isUnderWay(migration) && !target)
     return fail('Migration target pod was removed during active migration.');
-  if (isHandedOffPhase(phase) && !state) {
-    if (vmi.status?.migrationState === undefined)
-      return fail("VMI's migration state was cleared during the active migration.");
-    return fail("VMI's migration state was taken over by another migration job during active migration.");
-  }
+  if (isHandedOffPhase(phase) && !state)
+    return fail(
+      vmi.status?.migrationState === undefined
+        ? "VMI's migration state was cleared during the active migration."
+        : "VMI's migration state was taken over by another migration job during active migration.",
+    );
   if (state?.failed === true) return fail('source node reported migration failed');
   if (isDeleting(migration)) addCondition(status, 'migrationAbortRequested', facts.now);
   return step(facts, status);
+}
+
+function failed(status: MigrationStatus, message: string): NextMigrationStatus['event'] {
+  status.phase = 'Failed';
+  return { type: 'Warning', reason: 'FailedMigration', message };
 }
 
 function step(
@@ -112,16 +112,10 @@ function step(
   const state = stateOf(vmi, migration);
   switch (phaseOf(migration)) {
     case '':
-      if (!blocked) {
-        status.phase = 'Pending';
-        return undefined;
-      }
-      status.phase = 'Failed';
-      return {
-        type: 'Warning',
-        reason: 'FailedMigration',
-        message: 'VMI is not eligible for migration because another migration job is in progress.',
-      };
+      if (blocked)
+        return failed(status, 'VMI is not eligible for migration because another migration job is in progress.');
+      status.phase = 'Pending';
+      return undefined;
     case 'Pending':
       if (target) status.phase = 'Scheduling';
       else if (quotaExceeded) addCondition(status, 'migrationRejectedByResourceQuota', now);

@@ -23,7 +23,7 @@ import { isLauncherOf } from '../../rules/launcher/launcher-owner.ts';
 import type { LauncherPodOptions } from '../../rules/launcher/launcher-pod.ts';
 import { byAge, isLauncherReady } from '../../rules/launcher/launcher-pods.ts';
 import { launcherPodInformer } from '../launcher-pod-informer.ts';
-import { createMigrationActions } from './migration-actions.ts';
+import { MigrationActions } from './migration-actions.ts';
 import { nextMigrationStatus } from './migration-status.ts';
 import { byCreation, hasMoved, isUnderWay, MIGRATION_FINALIZER, phaseOf, stateOf } from './migration-view.ts';
 import { pendingTimeout } from './pending-timeout.ts';
@@ -63,7 +63,7 @@ export class MigrationSteps extends ControllerSteps<MigrationControllerOptions> 
   readonly quotas = this.options.informers.of(RESOURCE_QUOTAS);
   readonly pods = launcherPodInformer(this.options);
   readonly #events = createEventRecorder(this.client, { ...this.options, component: 'virtualmachine-controller' });
-  readonly actions = createMigrationActions({
+  readonly actions = new MigrationActions({
     ...this.options,
     events: this.#events,
     launcher: this.options.settings,
@@ -72,12 +72,8 @@ export class MigrationSteps extends ControllerSteps<MigrationControllerOptions> 
   readonly expectations = createExpectations(this.clock);
 
   podsOf(vmi: ReadonlyVmi | undefined): readonly ReadonlyPod[] {
-    return vmi
-      ? this.pods
-          .byIndex('instance', vmi.metadata.uid ?? '')
-          .filter((pod) => isLauncherOf(pod, vmi))
-          .sort(byAge)
-      : [];
+    const pods = this.pods.byIndex('instance', vmi?.metadata.uid ?? '');
+    return vmi ? pods.filter((pod) => isLauncherOf(pod, vmi)).sort(byAge) : [];
   }
 
   vmiOf(migration: ReadonlyMigration): ReadonlyVmi | undefined {
@@ -92,10 +88,6 @@ export class MigrationSteps extends ControllerSteps<MigrationControllerOptions> 
     return this.migrations.byIndex('instance', `${migration.metadata.namespace}/${migration.spec.vmiName}`);
   }
 
-  #textOf(migration: ReadonlyMigration): string {
-    return keyText(keyOf(migration));
-  }
-
   /** The instance's state names another migration that has not ended. */
   #isBlocked(migration: ReadonlyMigration, vmi: ReadonlyVmi | undefined): boolean {
     const holder = vmi?.status?.migrationState?.migrationUid;
@@ -107,31 +99,27 @@ export class MigrationSteps extends ControllerSteps<MigrationControllerOptions> 
     return backoffUntil(migration, { vmi, others: this.#ofSameInstance(migration) });
   }
 
-  #isBackingOff(migration: ReadonlyMigration): boolean {
-    return (this.#heldUntil(migration) ?? 0) > this.clock.now();
-  }
-
   /** Pending, nothing in its way but the limits: then where it would leave from. */
   #waitingAt(migration: ReadonlyMigration): string | undefined {
-    if (phaseOf(migration) !== 'Pending' || isDeleting(migration) || this.#isBackingOff(migration)) return undefined;
+    if (phaseOf(migration) !== 'Pending' || isDeleting(migration)) return undefined;
+    if ((this.#heldUntil(migration) ?? 0) > this.clock.now()) return undefined;
     const vmi = this.vmiOf(migration);
     const own = this.podsOf(vmi);
     if (vmi?.status?.phase !== 'Running' || own.filter((pod) => !hasEnded(pod)).length !== 1) return undefined;
-    return this.expectations.satisfied(this.#textOf(migration)) ? vmi.status.nodeName : undefined;
+    return this.expectations.satisfied(keyText(keyOf(migration))) ? vmi.status.nodeName : undefined;
   }
 
   /** Source nodes of the migrations that have a target Pod, or are about to. */
   #runningFrom(): string[] {
     return this.migrations
       .list()
-      .filter((one) => {
-        if (hasEnded(one)) return false;
-        return (
-          isUnderWay(one) ||
-          !this.expectations.satisfied(this.#textOf(one)) ||
-          !!this.targetOf(one, this.podsOf(this.vmiOf(one)))
-        );
-      })
+      .filter(
+        (one) =>
+          !hasEnded(one) &&
+          (isUnderWay(one) ||
+            !this.expectations.satisfied(keyText(keyOf(one))) ||
+            !!this.targetOf(one, this.podsOf(this.vmiOf(one)))),
+      )
       .map((one) => {
         const vmi = this.vmiOf(one);
         return stateOf(vmi, one)?.sourceNode ?? vmi?.status?.nodeName ?? '';
@@ -142,12 +130,7 @@ export class MigrationSteps extends ControllerSteps<MigrationControllerOptions> 
     const { migration, key } = pass;
     const until = this.#heldUntil(migration, vmi);
     if (until !== undefined && until > this.clock.now()) {
-      this.#events.event(
-        vmi,
-        'Warning',
-        'MigrationBackoff',
-        `backoff migrating vmi ${vmi.metadata.namespace}/${vmi.metadata.name}`,
-      );
+      this.#events.event(vmi, 'Warning', 'MigrationBackoff', `backoff migrating vmi ${keyText(keyOf(vmi))}`);
       pass.result = requeueAfter(until - this.clock.now());
       return;
     }
@@ -171,12 +154,8 @@ export class MigrationSteps extends ControllerSteps<MigrationControllerOptions> 
     }
     this.expectations.expectCreations(keyText(key), 1);
     try {
-      pass.target = await this.actions.createTarget({
-        migration,
-        vmi,
-        source: pass.source,
-        stateClaim: claims?.target,
-      });
+      const { source } = pass;
+      pass.target = await this.actions.createTarget({ migration, vmi, source, stateClaim: claims?.target });
     } catch (error) {
       this.expectations.creationFailed(keyText(key));
       pass.quotaExceeded = error instanceof Error && error.message.includes('exceeded quota');
@@ -225,7 +204,8 @@ export class MigrationSteps extends ControllerSteps<MigrationControllerOptions> 
     const moved = phaseOf(migration) === 'Succeeded' || hasMoved(vmi, state);
     if (moved || phaseOf(migration) === 'Failed') await this.#stateClaims.settle(migration, moved);
     if (!vmi) return;
-    const canceled = `migration canceled and pod ${target?.metadata.namespace}/${target?.metadata.name} is deleted`;
+    const podName = `${target?.metadata.namespace}/${target?.metadata.name}`;
+    const canceled = `migration canceled and pod ${podName} is deleted`;
     switch (phaseOf(migration)) {
       case 'Pending':
       case 'Scheduling':
@@ -257,13 +237,7 @@ export class MigrationSteps extends ControllerSteps<MigrationControllerOptions> 
       case 'Failed':
         await this.actions.endUnstarted(migration, vmi, { reason: 'Target pod is down', aborted: false });
         if (target && !hasEnded(target) && (await this.#isTargetUseless(migration, target)))
-          await this.actions.deleteTarget(
-            migration,
-            target,
-            `migration failed and pod ${target.metadata.namespace}/${target.metadata.name} is deleted`,
-          );
-        return;
-      default:
+          await this.actions.deleteTarget(migration, target, `migration failed and pod ${podName} is deleted`);
         return;
     }
   }
@@ -275,11 +249,8 @@ export class MigrationSteps extends ControllerSteps<MigrationControllerOptions> 
   }
 
   async #remove(migration: ReadonlyMigration): Promise<void> {
-    await orAbsent(
-      this.client.delete(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, keyOf(migration), {
-        preconditions: { uid: migration.metadata.uid ?? '' },
-      }),
-    );
+    const preconditions = { uid: migration.metadata.uid ?? '' };
+    await orAbsent(this.client.delete(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, keyOf(migration), { preconditions }));
   }
 
   /** Saves status, or lets go of the migration when it has ended and nothing is left to do. */
@@ -296,11 +267,8 @@ export class MigrationSteps extends ControllerSteps<MigrationControllerOptions> 
     });
     const before = migration as VirtualMachineInstanceMigration;
     if (!deepEqual(before.status ?? {}, status)) {
-      await commit(this.client, VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, {
-        before,
-        after: { ...before, status },
-        subresource: 'status',
-      });
+      const after = { ...before, status };
+      await commit(this.client, VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, { before, after, subresource: 'status' });
       if (event) this.#events.event(migration, event.type, event.reason, event.message);
       return;
     }

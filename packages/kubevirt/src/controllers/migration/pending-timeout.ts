@@ -1,6 +1,6 @@
 /** How long a target Pod may stay pending: pure (handlePendingPodTimeout). */
 
-import { isDeleting } from '@coracle/apimachinery/meta/object-state';
+import { conditionOf, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { ReadonlyMigration } from '../../kinds/kubevirt.ts';
 
@@ -28,10 +28,8 @@ export function pendingTimeout(migration: ReadonlyMigration, pod: ReadonlyPod, n
     return (/^-?\d{1,9}$/.test(text) ? Number(text) : fallback) * 1000;
   };
   const name = `${pod.metadata.namespace}/${pod.metadata.name}`;
-  const unschedulable =
-    pod.status?.conditions?.some(
-      ({ type, status, reason }) => type === 'PodScheduled' && status === 'False' && reason === 'Unschedulable',
-    ) ?? false;
+  const scheduled = conditionOf(pod, 'PodScheduled');
+  const unschedulable = scheduled?.status === 'False' && scheduled.reason === 'Unschedulable';
   const whole = limit(PENDING_ANNOTATION, PENDING_SECONDS);
   const unplaced = limit(UNSCHEDULABLE_ANNOTATION, UNSCHEDULABLE_SECONDS);
   if (unschedulable && waited >= unplaced)
