@@ -1,11 +1,10 @@
 /** A DataVolume of a machine's template, and what it copies. */
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
 import { orAbsent, orThere } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { EventRecorder } from '@coracle/client/events/recorder';
-import { CDI_GROUP, CDI_VERSION, DATA_VOLUMES, type DataVolumeSpec } from '../../kinds/kinds.ts';
+import { CDI_GROUP, CDI_VERSION, DATA_VOLUMES } from '../../kinds/kinds.ts';
 import type { VirtualMachine } from '../../kinds/kubevirt.ts';
 import { ALLOW_ADOPTION } from '../../rules/data-volume/claim-of-data-volume.ts';
 import { sourceOfDataVolume } from '../../rules/data-volume/data-volume-source.ts';
@@ -26,7 +25,9 @@ export async function makeDataVolume(
     ?.serviceAccountName;
   let copied: Named | undefined;
   try {
-    copied = await copiedBy(client, spec, namespace);
+    const source = sourceOfDataVolume(spec, namespace);
+    if (source?.type === 'pvc' || source?.type === 'snapshot' || source?.type === 'dataSource')
+      copied = await resolveDataSource(client, source);
   } catch (error) {
     if (!(error instanceof MissingPart)) throw error;
     if (account) return failure(error.message);
@@ -35,26 +36,16 @@ export async function makeDataVolume(
     const refusal = failure(
       `not authorized to create DataVolume: Authorization failed, message is: User system:serviceaccount:${namespace}:${account} has insufficient permissions in clone source namespace ${copied.namespace}`,
     );
-    if (!vm.status?.conditions?.some(({ message }) => message === refusal.message))
-      events.event(
-        vm,
-        'Warning',
-        'UnauthorizedDataVolumeCreate',
-        `Not authorized to create DataVolume ${name}: ${refusal.message}`,
-      );
+    const message = `Not authorized to create DataVolume ${name}: ${refusal.message}`;
+    if (!vm.status?.conditions?.some((condition) => condition.message === refusal.message))
+      events.event(vm, 'Warning', 'UnauthorizedDataVolumeCreate', message);
     return refusal;
   }
-  if (
-    copied?.type === 'pvc' &&
-    !(await orAbsent(client.get(PERSISTENT_VOLUME_CLAIMS, { namespace: copied.namespace, name: copied.name })))
-  )
+  if (copied?.type === 'pvc' && !(await orAbsent(client.get(PERSISTENT_VOLUME_CLAIMS, copied)))) {
+    const message = `Source PVC ${copied.name} not available: Target PVC ${name} will remain unpopulated until source is created`;
     // The reason is spelt as upstream spells it: programs look for it.
-    events.event(
-      vm,
-      'Warning',
-      'SourcePVCNotAvailabe',
-      `Source PVC ${copied.name} not available: Target PVC ${name} will remain unpopulated until source is created`,
-    );
+    events.event(vm, 'Warning', 'SourcePVCNotAvailabe', message);
+  }
   const { sourceRef, ...rest } = spec;
   await orThere(
     client.create(DATA_VOLUMES, {
@@ -81,18 +72,6 @@ const failure = (message: string): SyncFailure => ({
   reason: 'FailedCreate',
   message: `Error encountered while creating DataVolumes: ${message}`,
 });
-
-/** Throws MissingPart. */
-async function copiedBy(
-  client: Client,
-  spec: DeepReadonly<DataVolumeSpec>,
-  namespace: string,
-): Promise<Named | undefined> {
-  const source = sourceOfDataVolume(spec, namespace);
-  return source?.type === 'pvc' || source?.type === 'snapshot' || source?.type === 'dataSource'
-    ? resolveDataSource(client, source)
-    : undefined;
-}
 
 /** As CDI has it: the right to copy, or the rights by which the account could read the content in Pods of its own. */
 async function mayCopy(

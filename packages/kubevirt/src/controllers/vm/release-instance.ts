@@ -2,8 +2,7 @@
 import { controllerOf } from '@coracle/apimachinery/meta/controller-reference';
 import { keyOf } from '@coracle/apimachinery/meta/object';
 import { hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
-import { ApiError } from '@coracle/apimachinery/meta/status';
-import { orAbsent } from '@coracle/client/api-failure';
+import { isApiError, orAbsent, orExpected } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import {
   type ReadonlyVm,
@@ -13,7 +12,8 @@ import {
 } from '../../kinds/kubevirt.ts';
 import { VM_FINALIZER } from '../../rules/machine-defaults/hold-machine.ts';
 import { effectiveRunStrategy } from '../../rules/run-strategy/run-strategy.ts';
-import type { StartFailure } from '../../rules/run-strategy/start-failure.ts';
+import { RETRIED, type StartFailure } from '../../rules/run-strategy/start-failure.ts';
+import { everRan } from './vm-view.ts';
 
 /** Once its end has been counted in the status of its machine: start failures are keyed by its uid. */
 export async function releaseCounted(client: Client, vm: ReadonlyVm, instance: ReadonlyVmi): Promise<void> {
@@ -37,24 +37,15 @@ const isHeldAtItsEnd = (instance: ReadonlyVmi): boolean =>
 /** The end of a final instance must stand in status.startFailure (if it counts at all) before the instance may go. */
 function endIsCounted(vm: ReadonlyVm, instance: ReadonlyVmi): boolean {
   const failure = vm.status?.startFailure as StartFailure | undefined;
-  const ran = (instance.status?.phaseTransitionTimestamps ?? []).some((entry) => entry.phase === 'Running');
-  if (ran) return failure === undefined;
-  const strategy = effectiveRunStrategy(vm.spec);
-  const counted = strategy === 'Always' || strategy === 'RerunOnFailure' || strategy === 'Once';
-  return !counted || isDeleting(vm) || failure?.lastFailedVMIUID === instance.metadata.uid;
+  if (everRan(instance)) return failure === undefined;
+  const isCounted = RETRIED.has(effectiveRunStrategy(vm.spec));
+  return !isCounted || isDeleting(vm) || failure?.lastFailedVMIUID === instance.metadata.uid;
 }
 
 async function release(client: Client, instance: ReadonlyVmi): Promise<void> {
   const at = (instance.metadata.finalizers ?? []).indexOf(VM_FINALIZER);
-  try {
-    await client.patch(VIRTUAL_MACHINE_INSTANCES, keyOf(instance), {
-      type: 'json',
-      body: [
-        { op: 'test', path: `/metadata/finalizers/${at}`, value: VM_FINALIZER },
-        { op: 'remove', path: `/metadata/finalizers/${at}` },
-      ],
-    });
-  } catch (error) {
-    if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 422 && error.code !== 409)) throw error;
-  }
+  const path = `/metadata/finalizers/${at}`;
+  const body = [{ op: 'test', path, value: VM_FINALIZER } as const, { op: 'remove', path } as const];
+  const patched = client.patch(VIRTUAL_MACHINE_INSTANCES, keyOf(instance), { type: 'json', body });
+  await orExpected(patched, (error) => isApiError(error, 404, 409, 422));
 }

@@ -2,7 +2,7 @@
 
 import { isControlledBy } from '@coracle/apimachinery/meta/controller-reference';
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
-import type { DeepReadonly, KubeObject, ObjectKey } from '@coracle/apimachinery/meta/object';
+import { type DeepReadonly, keyOf } from '@coracle/apimachinery/meta/object';
 import { isConditionTrue } from '@coracle/apimachinery/meta/object-state';
 import { CONTROLLER_REVISIONS } from '@coracle/apimachinery/types/resource-types';
 import type { ControllerRevision } from '@coracle/apimachinery/types/types';
@@ -19,7 +19,7 @@ import {
   VIRTUAL_MACHINE_PREFERENCES,
   type VirtualMachine,
 } from '../../kinds/kubevirt.ts';
-import { type MatcherField, type SourceKind, sourceType } from '../../rules/instancetype/matcher.ts';
+import { MATCHER_FIELDS, type SourceKind, sourceType } from '../../rules/instancetype/matcher.ts';
 import type { SourceReader } from '../../rules/instancetype/resolve.ts';
 import { REVISION_LABELS } from '../../rules/instancetype/revision.ts';
 
@@ -70,9 +70,9 @@ export function createSourceLookup(
     // An informer lags behind: what it does not know may have been made a moment ago.
     reader: {
       revision: async (namespace, name) =>
-        revisions.get({ namespace, name }) ?? find(client, CONTROLLER_REVISIONS, { namespace, name }),
+        revisions.get({ namespace, name }) ?? orAbsent(client.get(CONTROLLER_REVISIONS, { namespace, name })),
       object: async ({ type, namespace, name }) =>
-        objects.get(type.kind)?.get({ namespace, name }) ?? find(client, type, { namespace, name }),
+        objects.get(type.kind)?.get({ namespace, name }) ?? orAbsent(client.get(type, { namespace, name })),
       own: async (vm) => {
         const cached = ownRevisions(vm).filter(isCopy);
         if (cached.length > 0) return cached;
@@ -87,51 +87,37 @@ export function createSourceLookup(
         keys: (object, previous) => (isCopy(object as Revision) ? byOwner.keys(object, previous) : []),
       },
       // A pin may be owned by another machine or by nobody.
-      source(revisions, ({ metadata }) => vms.byIndex(PINS, pinKey(metadata.namespace, metadata.name)).map(keyOf)),
+      source(revisions, ({ metadata }) =>
+        vms.byIndex(PINS, pinKey(metadata.namespace, metadata.name)).map((vm) => keyOf(vm)),
+      ),
       ...[...objects.values()].map((informer) =>
-        source(informer, (object) =>
-          vms
-            .byIndex(MATCHERS, matcherKey(object.kind, object.metadata.namespace ?? '', object.metadata.name ?? ''))
-            .map(keyOf),
+        source(informer, ({ kind, metadata }) =>
+          vms.byIndex(MATCHERS, matcherKey(kind, metadata.namespace, metadata.name)).map((vm) => keyOf(vm)),
         ),
       ),
     ],
   };
 }
 
-const matcherKey = (kind: string, namespace: string, name: string): string => `${kind}/${namespace}/${name}`;
-
-const keyOf = ({ metadata }: ReadonlyVm): ObjectKey => ({
-  namespace: metadata.namespace ?? '',
-  name: metadata.name ?? '',
-});
+const matcherKey = (kind: string, namespace = '', name = ''): string => `${kind}/${namespace}/${name}`;
 
 const pinKey = (namespace = '', name = ''): string => `${namespace}/${name}`;
 
 /** The revisions that a machine names itself. */
 const pinsOf = ({ metadata, spec }: ReadonlyVm): string[] =>
-  [spec?.instancetype?.revisionName, spec?.preference?.revisionName].flatMap((name) =>
-    name ? [pinKey(metadata.namespace, name)] : [],
-  );
+  MATCHER_FIELDS.map((field) => spec?.[field]?.revisionName)
+    .filter((name) => !!name)
+    .map((name) => pinKey(metadata.namespace, name));
 
 /** What a machine names and has no copy of. */
 function matchersOf(vm: ReadonlyVm): string[] {
   const keys: string[] = [];
-  for (const field of ['instancetype', 'preference'] as const satisfies readonly MatcherField[]) {
+  for (const field of MATCHER_FIELDS) {
     const matcher = vm.spec?.[field];
     const type = matcher == null ? undefined : sourceType(field, matcher.kind);
     if (matcher == null || type === undefined) continue;
-    const failing = isConditionTrue(vm, 'Failure');
-    if (vm.status?.[`${field}Ref`]?.controllerRevisionRef?.name && !failing) continue;
-    keys.push(matcherKey(type.kind, type.namespaced ? (vm.metadata.namespace ?? '') : '', matcher.name ?? ''));
+    if (vm.status?.[`${field}Ref`]?.controllerRevisionRef?.name && !isConditionTrue(vm, 'Failure')) continue;
+    keys.push(matcherKey(type.kind, type.namespaced ? vm.metadata.namespace : '', matcher.name));
   }
   return keys;
-}
-
-async function find<T extends KubeObject>(
-  client: Client,
-  type: ResourceType<T>,
-  key: ObjectKey,
-): Promise<T | undefined> {
-  return orAbsent(client.get(type, key));
 }

@@ -1,12 +1,11 @@
 /** The start revision of a machine in the API: taken before each start, read to tell what a restart would change. */
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { type DeepReadonly, keyOf } from '@coracle/apimachinery/meta/object';
 import { hasEnded } from '@coracle/apimachinery/meta/object-state';
-import { ApiError } from '@coracle/apimachinery/meta/status';
 import { CONTROLLER_REVISIONS } from '@coracle/apimachinery/types/resource-types';
 import type { ControllerRevision } from '@coracle/apimachinery/types/types';
-import { orAbsent } from '@coracle/client/api-failure';
+import { orAbsent, orThere } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { ReadonlyVm, ReadonlyVmi, VirtualMachine } from '../../kinds/kubevirt.ts';
 import type { Layers } from '../../rules/instancetype/expand.ts';
@@ -50,29 +49,25 @@ export interface StartRecord {
 type Spec = DeepReadonly<VirtualMachine['spec']>;
 type Revision = DeepReadonly<ControllerRevision>;
 
-export function createStartRecord(options: {
+export function createStartRecord({
+  client,
+  lookup,
+  config,
+}: {
   readonly client: Client;
   readonly lookup: SourceLookup;
   readonly config: () => ClusterConfig;
 }): StartRecord {
-  const { client, lookup, config } = options;
-
   const startsOf = (vm: ReadonlyVm): readonly Revision[] =>
     lookup
       .ownRevisions(vm)
       .filter(({ metadata }) => metadata.name?.startsWith(startRevisionPrefix(vm)))
       .sort((a, b) => a.revision - b.revision);
 
-  const remove = async ({ metadata: { namespace = '', name = '' } }: Revision): Promise<void> => {
-    await orAbsent(client.delete(CONTROLLER_REVISIONS, { namespace, name }));
-  };
-  const create = async (revision: ControllerRevision): Promise<void> => {
-    try {
-      await client.create(CONTROLLER_REVISIONS, revision);
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.reason !== 'AlreadyExists') throw error;
-    }
-  };
+  const remove = (revision: Revision): Promise<unknown> =>
+    orAbsent(client.delete(CONTROLLER_REVISIONS, keyOf(revision)));
+  const create = (revision: ControllerRevision): Promise<unknown> =>
+    orThere(client.create(CONTROLLER_REVISIONS, revision));
 
   /** What the matchers of a start revision stand for, from the copies they name. */
   const layersThen = ({ metadata }: ReadonlyVm, spec: Spec): Layers | undefined => {
@@ -85,8 +80,8 @@ export function createStartRecord(options: {
     const instancetype = resolveSource(vm, 'instancetype', known);
     const preference = resolveSource(vm, 'preference', known);
     if (instancetype.type === 'need' || preference.type === 'need') return undefined;
-    const isMissing = instancetype.type === 'missing' || preference.type === 'missing';
-    return isMissing ? undefined : layersOf({ instancetype, preference });
+    if (instancetype.type === 'missing' || preference.type === 'missing') return undefined;
+    return layersOf({ instancetype, preference });
   };
 
   const compare = (decide: typeof restartRequired, { vm, instance, layers }: Running): boolean => {
@@ -128,14 +123,12 @@ export function createStartRecord(options: {
 
     async take(vm) {
       const wanted = startRevision(vm);
-      let isTaken = false;
-      for (const revision of startsOf(vm)) {
-        // Of this generation, but with other copies: one that was captured anew without a change of the machine.
-        const isCurrent = revision.metadata.name === wanted.metadata.name && deepEqual(revision.data, wanted.data);
-        if (isCurrent) isTaken = true;
-        else await remove(revision);
-      }
-      if (!isTaken) await create(wanted);
+      // Of this generation, but with other copies: one that was captured anew without a change of the machine.
+      const isCurrent = ({ metadata, data }: Revision): boolean =>
+        metadata.name === wanted.metadata.name && deepEqual(data, wanted.data);
+      const starts = startsOf(vm);
+      for (const revision of starts) if (!isCurrent(revision)) await remove(revision);
+      if (!starts.some(isCurrent)) await create(wanted);
     },
 
     async keep(running) {
@@ -145,11 +138,8 @@ export function createStartRecord(options: {
       const { metadata, ...wanted } = startRevision(running.vm);
       await remove(current);
       // Under the same name: the instance names it.
-      await create({
-        ...wanted,
-        metadata: { ...metadata, name: current.metadata.name ?? '' },
-        revision: current.revision,
-      });
+      const { name = '' } = current.metadata;
+      await create({ ...wanted, metadata: { ...metadata, name }, revision: current.revision });
     },
   };
 }

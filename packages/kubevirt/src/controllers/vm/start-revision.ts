@@ -23,11 +23,7 @@ import { isPciTopology } from './keep-pci-topology.ts';
 type Spec = VirtualMachine['spec'];
 type Template = Spec['template'];
 
-/** `revision-start-vm-<uid>-<generation>`. */
-export const startRevisionName = (vm: ReadonlyVm): string =>
-  `revision-start-vm-${vm.metadata.uid}-${vm.metadata.generation ?? 0}`;
-
-/** Prefix of all start revisions of a VM. */
+/** Prefix of all start revisions of a VM; behind it stands the generation. */
 export const startRevisionPrefix = (vm: ReadonlyVm): string => `revision-start-vm-${vm.metadata.uid}-`;
 
 /**
@@ -39,7 +35,7 @@ export function startRevision(vm: ReadonlyVm): ControllerRevision {
     apiVersion: 'apps/v1',
     kind: 'ControllerRevision',
     metadata: {
-      name: startRevisionName(vm),
+      name: `${startRevisionPrefix(vm)}${vm.metadata.generation ?? 0}`,
       namespace: vm.metadata.namespace ?? '',
       ownerReferences: [controllerReference(vm)],
     },
@@ -71,7 +67,7 @@ export interface LayeredSpec {
  * same amounts as the one before is no difference.
  */
 export const differsFromStart = (started: LayeredSpec, current: LayeredSpec, config: ClusterConfig): boolean =>
-  differs(started, current, { config, ignores: 'nothing' });
+  differs(started, current, config, 'nothing');
 
 /**
  * True when a difference is one that only a restart can apply: not what the cluster updates while a guest runs, nor, as
@@ -82,16 +78,16 @@ export const restartRequired = (
   current: LayeredSpec,
   config: ClusterConfig,
   running?: DeepReadonly<VirtualMachineInstanceSpec>,
-): boolean => differs(started, current, { config, ignores: config.liveUpdate ? 'live' : 'devices', running });
+): boolean => differs(started, current, config, config.liveUpdate ? 'live' : 'devices', running);
 
-interface Comparison {
-  readonly config: ClusterConfig;
-  readonly ignores: 'nothing' | 'devices' | 'live';
-  /** The instance, where what it has by now counts. */
-  readonly running?: DeepReadonly<VirtualMachineInstanceSpec> | undefined;
-}
-
-function differs(started: LayeredSpec, current: LayeredSpec, { config, ignores, running }: Comparison): boolean {
+/** `running` is the instance, where what it has by now counts. */
+function differs(
+  started: LayeredSpec,
+  current: LayeredSpec,
+  config: ClusterConfig,
+  ignores: 'nothing' | 'devices' | 'live',
+  running?: DeepReadonly<VirtualMachineInstanceSpec>,
+): boolean {
   const same = (before: Template, after: Template): boolean => {
     if (ignores !== 'nothing' && before?.spec && after?.spec) {
       neutraliseVolumes(before.spec, after.spec);
@@ -105,9 +101,7 @@ function differs(started: LayeredSpec, current: LayeredSpec, { config, ignores, 
   if (!hasMatchers) return !sameTemplate;
   if (sameTemplate && deepEqual(matchersOf(started.spec), matchersOf(current.spec))) return false;
   const [before, after] = [expandedSpec(started, config), expandedSpec(current, config)];
-  return (
-    before === undefined || after === undefined || !same(comparable({ spec: before }), comparable({ spec: after }))
-  );
+  return !before || !after || !same(comparable({ spec: before }), comparable({ spec: after }));
 }
 
 const matchersOf = ({ instancetype, preference }: DeepReadonly<Spec>): unknown => [
@@ -124,9 +118,7 @@ export function expandedSpec(
   config: ClusterConfig,
 ): VirtualMachineInstanceSpec | undefined {
   if (layers === undefined) return undefined;
-  const result = cloneJson<VirtualMachineInstanceSpec>(
-    (spec.template?.spec ?? {}) as DeepReadonly<VirtualMachineInstanceSpec>,
-  );
+  const result = cloneJson(spec.template?.spec ?? {}) as VirtualMachineInstanceSpec;
   const metadata = cloneJson<AnnotatedMeta>(spec.template?.metadata ?? {});
   const vm = { metadata: {}, spec } as ReadonlyVm;
   if (applyAtStart({ ...layers, vm, spec: result, metadata, config }).length > 0) return undefined;

@@ -8,11 +8,12 @@ import { isOwnedBy } from '@coracle/apimachinery/meta/controller-reference';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { CONTROLLER_REVISIONS } from '@coracle/apimachinery/types/resource-types';
 import type { ControllerRevision } from '@coracle/apimachinery/types/types';
+import { isApiError, orExpected } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { ReadonlyVm, VirtualMachine, VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
 import { conflictsMessage } from '../../rules/instancetype/conflicts.ts';
 import { applyInstancetype, expandVirtualMachine, type Layers } from '../../rules/instancetype/expand.ts';
-import type { MatcherField } from '../../rules/instancetype/matcher.ts';
+import { MATCHER_FIELDS, type MatcherField } from '../../rules/instancetype/matcher.ts';
 import { layersOf, type ResolvedSources, readSources } from '../../rules/instancetype/resolve.ts';
 import {
   buildRevision,
@@ -26,7 +27,10 @@ import { referencesOf } from '../../rules/protection/references.ts';
 import type { SourceLookup } from './source-lookup.ts';
 import type { SyncFailure } from './vm-status.ts';
 
-const FIELDS = ['instancetype', 'preference'] as const satisfies readonly MatcherField[];
+const failed = (reason: string, message: string): InstancetypeOutcome => ({
+  type: 'failed',
+  failure: { reason, message },
+});
 const refOf = (field: MatcherField): 'instancetypeRef' | 'preferenceRef' => `${field}Ref`;
 
 export interface SyncInstancetypeOptions {
@@ -52,13 +56,13 @@ export type InstancetypeOutcome =
   | { readonly type: 'expanded' }
   | { readonly type: 'failed'; readonly failure: SyncFailure };
 
+/** What is done with a copy when it fails. */
+type Doing = 'storing' | 'upgrading';
+
 /** A copy could not be kept, or not be renewed: the text is the condition's. */
 class CaptureError extends Error {
-  readonly doing: 'storing' | 'upgrading';
-
-  constructor(message: string, doing: CaptureError['doing'] = 'storing') {
-    super(message);
-    this.doing = doing;
+  constructor(message: string, doing: Doing = 'storing') {
+    super(`error encountered while ${doing} instancetype.kubevirt.io controllerRevisions: ${message}`);
   }
 }
 
@@ -74,22 +78,18 @@ export async function syncInstancetype(
   if (vm.spec.instancetype == null && vm.spec.preference == null) return { type: 'layers', layers: {} };
   const { instancetypeReferencePolicy: policy } = options.config;
   // Before anything is looked up: a matcher that points elsewhere must not find the copy of what it pointed to.
-  if (policy === 'reference') for (const field of FIELDS) moveRef(vm, field);
+  if (policy === 'reference') for (const field of MATCHER_FIELDS) moveRef(vm, field);
   const found = await readSources(vm, options.lookup.reader);
-  for (const field of FIELDS) forgetPin(vm, field, found);
-  for (const field of FIELDS) {
-    const resolved = found[field];
-    if (resolved.type !== 'missing') continue;
-    const reason = field === 'instancetype' ? 'FailedFindInstancetype' : 'FailedFindPreference';
-    return { type: 'failed', failure: { reason, message: resolved.message } };
-  }
+  for (const field of MATCHER_FIELDS) forgetPin(vm, field, found);
+  const { instancetype, preference } = found;
+  if (instancetype.type === 'missing') return failed('FailedFindInstancetype', instancetype.message);
+  if (preference.type === 'missing') return failed('FailedFindPreference', preference.message);
   if (policy !== 'reference') return expand(vm, found, { policy, options });
   try {
-    for (const field of FIELDS) await capture(vm, field, { found, options });
+    for (const field of MATCHER_FIELDS) await capture(vm, field, { found, options });
   } catch (error) {
     if (!(error instanceof CaptureError)) throw error;
-    const message = `error encountered while ${error.doing} instancetype.kubevirt.io controllerRevisions: ${error.message}`;
-    return { type: 'failed', failure: { reason: 'FailedCreate', message } };
+    return { type: 'failed', failure: { reason: 'FailedCreate', message: error.message } };
   }
   return { type: 'layers', layers: layersOf(found) };
 }
@@ -97,10 +97,8 @@ export async function syncInstancetype(
 function moveRef(vm: VirtualMachine, field: MatcherField): void {
   const matcher = vm.spec[field];
   if (matcher == null) return;
-  const { ref, changed } = nextStatusRef(matcher, vm.status?.[refOf(field)]);
-  if (!changed) return;
   vm.status ??= {};
-  vm.status[refOf(field)] = ref;
+  vm.status[refOf(field)] = nextStatusRef(matcher, vm.status[refOf(field)]);
 }
 
 /** A revision that the machine names and that cannot be had is not in force: clearing `revisionName` must be enough. */
@@ -115,10 +113,8 @@ interface Capturing {
 }
 
 async function capture(vm: VirtualMachine, field: MatcherField, { found, options }: Capturing): Promise<void> {
-  const matcher = vm.spec[field];
-  if (matcher == null) return;
   const name = await captureName(vm, field, { found, options });
-  if (matcher.revisionName || name === undefined) return;
+  if (vm.spec[field]?.revisionName || name === undefined) return;
   vm.status ??= {};
   vm.status[refOf(field)] = { ...vm.status[refOf(field)], controllerRevisionRef: { name } };
 }
@@ -130,46 +126,29 @@ async function captureName(
   { found, options }: Capturing,
 ): Promise<string | undefined> {
   const resolved = found[field];
-  switch (resolved.type) {
-    case 'none':
-    case 'missing':
-      return undefined;
-    case 'object': {
-      if (field === 'instancetype')
-        refuseConflicts(vm, layersOf({ instancetype: resolved, preference: { type: 'none' } }));
-      return ensureRevision(options.client, buildRevision(vm, resolved.object));
-    }
-    case 'revision': {
-      const { name = '' } = resolved.revision.metadata;
-      if (vm.spec[field]?.revisionName) return name;
-      const renewed = renewRevision(vm, field, resolved.revision);
-      if (renewed === undefined) return name;
-      const newName = await ensureRevision(options.client, renewed, 'upgrading');
-      const status = { ...vm.status, [refOf(field)]: { controllerRevisionRef: { name: newName } } };
-      await options.keepStart({ ...vm, status } as VirtualMachine, layersOf(found));
-      options.unneeded(name);
-      return newName;
-    }
-    default:
-      return resolved satisfies never;
+  if (resolved.type === 'object') {
+    if (field === 'instancetype')
+      refuseConflicts(vm, layersOf({ instancetype: resolved, preference: { type: 'none' } }));
+    return ensureRevision(options.client, buildRevision(vm, resolved.object));
   }
+  if (resolved.type !== 'revision') return undefined;
+  const { name = '' } = resolved.revision.metadata;
+  const renewed = vm.spec[field]?.revisionName ? undefined : renewRevision(vm, field, resolved.revision);
+  if (renewed === undefined) return name;
+  const newName = await ensureRevision(options.client, renewed, 'upgrading');
+  const status = { ...vm.status, [refOf(field)]: { controllerRevisionRef: { name: newName } } };
+  await options.keepStart({ ...vm, status } as VirtualMachine, layersOf(found));
+  options.unneeded(name);
+  return newName;
 }
 
 function refuseConflicts(vm: VirtualMachine, layers: Layers): void {
   const { spec = {}, metadata } = vm.spec.template ?? {};
-  const applied = applyInstancetype({
-    ...layers,
-    spec: spec as Partial<VirtualMachineInstanceSpec>,
-    ...(metadata && { metadata }),
-  });
+  const applied = applyInstancetype({ ...layers, spec: spec as Partial<VirtualMachineInstanceSpec>, metadata });
   if (!applied.ok) throw new CaptureError(conflictsMessage(applied.conflicts));
 }
 
-async function ensureRevision(
-  client: Client,
-  wanted: ControllerRevision,
-  doing?: CaptureError['doing'],
-): Promise<string> {
+async function ensureRevision(client: Client, wanted: ControllerRevision, doing?: Doing): Promise<string> {
   const { name = '', namespace = '' } = wanted.metadata;
   try {
     await client.create(CONTROLLER_REVISIONS, wanted);
@@ -190,12 +169,12 @@ function expand(
   { policy, options }: { readonly policy: 'expand' | 'expandAll'; readonly options: SyncInstancetypeOptions },
 ): InstancetypeOutcome {
   const layers = layersOf(found);
-  const captured = FIELDS.some((field) => vm.status?.[refOf(field)]?.controllerRevisionRef?.name);
+  const captured = MATCHER_FIELDS.some((field) => vm.status?.[refOf(field)]?.controllerRevisionRef?.name);
   if (policy === 'expand' && captured) return { type: 'layers', layers };
   const expanded = expandVirtualMachine(vm, layers, options.config);
   if (!expanded.ok) {
-    const text = `error encountered while expanding into VirtualMachine: ${conflictsMessage(expanded.conflicts)}`;
-    return { type: 'failed', failure: { reason: 'FailedCreate', message: text } };
+    const paths = conflictsMessage(expanded.conflicts);
+    return failed('FailedCreate', `error encountered while expanding into VirtualMachine: ${paths}`);
   }
   vm.spec = expanded.vm.spec;
   return { type: 'expanded' };
@@ -203,14 +182,12 @@ function expand(
 
 /** A reference without its matcher goes. After an expansion so does the copy: nobody will ask for it again. */
 async function releaseRefs(vm: VirtualMachine, options: SyncInstancetypeOptions): Promise<void> {
-  const stale = FIELDS.filter((field) => vm.spec[field] == null && vm.status?.[refOf(field)] !== undefined);
+  const stale = MATCHER_FIELDS.filter((field) => vm.spec[field] == null && vm.status?.[refOf(field)] !== undefined);
   if (stale.length === 0) return;
   if (options.config.instancetypeReferencePolicy !== 'reference') {
     await options.keepStart(vm, {});
-    for (const field of stale) {
-      const name = vm.status?.[refOf(field)]?.controllerRevisionRef?.name;
-      if (name) options.unneeded(name);
-    }
+    const names = stale.map((field) => vm.status?.[refOf(field)]?.controllerRevisionRef?.name);
+    for (const name of names) if (name) options.unneeded(name);
   }
   for (const field of stale) delete vm.status?.[refOf(field)];
 }
@@ -225,15 +202,10 @@ export async function removeRevision(
   { client, lookup }: Pick<SyncInstancetypeOptions, 'client' | 'lookup'>,
 ): Promise<void> {
   const namespace = vm.metadata.namespace ?? '';
-  const isNamed = referencesOf(vm).some(
-    (each) => each.resource === CONTROLLER_REVISIONS.resource && each.name === name,
-  );
-  if (isNamed) return;
+  const { resource } = CONTROLLER_REVISIONS;
+  if (referencesOf(vm).some((each) => each.resource === resource && each.name === name)) return;
   const revision = await lookup.reader.revision(namespace, name);
   if (revision === undefined || !isOwnedBy(revision, vm.metadata.uid)) return;
-  try {
-    await client.delete(CONTROLLER_REVISIONS, { namespace, name });
-  } catch (error) {
-    if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 403)) throw error;
-  }
+  const deleted = client.delete(CONTROLLER_REVISIONS, { namespace, name });
+  await orExpected(deleted, (error) => isApiError(error, 403, 404));
 }

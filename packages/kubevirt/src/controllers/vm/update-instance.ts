@@ -2,8 +2,8 @@
 
 import { keyOf } from '@coracle/apimachinery/meta/object';
 import { isDeleting } from '@coracle/apimachinery/meta/object-state';
-import { ApiError } from '@coracle/apimachinery/meta/status';
-import type { Client, JsonPatchOperation } from '@coracle/client/client';
+import { isApiError } from '@coracle/client/api-failure';
+import type { Client } from '@coracle/client/client';
 import { type ReadonlyVm, type ReadonlyVmi, VIRTUAL_MACHINE_INSTANCES } from '../../kinds/kubevirt.ts';
 import type { Layers } from '../../rules/instancetype/expand.ts';
 import { interfacesDecision } from '../../rules/live-update/interface-changes.ts';
@@ -25,33 +25,27 @@ export interface InstanceUpdate {
   readonly isStale?: boolean;
 }
 
-/** What an update is decided from. */
-export interface UpdateInput {
-  readonly vm: ReadonlyVm;
-  readonly instance: ReadonlyVmi;
-  readonly layers: Layers;
-  /** Every DataVolume of the machine is filled. */
-  readonly isFilled: boolean;
-}
-
 /**
  * Decides, and patches the instance: volumes and interfaces always, the rest where the cluster updates instances live and nothing else
  * waits for a restart (`isRestartRequired`). Throws what the API says, unless it only says that the instance has changed.
  */
 export async function updateInstance(
-  { vm, instance, layers, isFilled }: UpdateInput,
-  options: {
-    readonly client: Client;
+  client: Client,
+  input: {
+    readonly vm: ReadonlyVm;
+    readonly instance: ReadonlyVmi;
+    readonly layers: Layers;
+    /** Every DataVolume of the machine is filled. */
+    readonly isFilled: boolean;
     readonly config: ClusterConfig;
     readonly cpuAllocationRatio: number;
     readonly isRestartRequired: boolean;
   },
 ): Promise<InstanceUpdate> {
-  const { client, config, cpuAllocationRatio, isRestartRequired } = options;
+  const { vm, instance, layers, isFilled, config, cpuAllocationRatio, isRestartRequired } = input;
   const wanted = expandedOrNot(vm, layers, config);
   // Before it runs the guest starts with what its instance was made from.
-  if (!wanted || instance.status?.phase !== 'Running') return { instance };
-  if (isDeleting(instance)) return { instance };
+  if (!wanted || instance.status?.phase !== 'Running' || isDeleting(instance)) return { instance };
   const volumes = config.isEnabled('DeclarativeHotplugVolumes') || config.isEnabled('HotplugVolumes');
   const decisions: LiveUpdateDecision[] = [
     ...(volumes ? [volumesDecision({ wanted, vmi: instance, isFilled })] : []),
@@ -66,14 +60,11 @@ export async function updateInstance(
   const decision = { ...(restart !== undefined && { restart }), ...(failure && { failure }) };
   if (patch.length === 0) return { instance, ...decision };
   try {
-    const same: JsonPatchOperation = { op: 'test', path: '/metadata/uid', value: instance.metadata.uid };
-    const body = [same, ...patch];
-    return {
-      instance: await client.patch(VIRTUAL_MACHINE_INSTANCES, keyOf(instance), { type: 'json', body }),
-      ...decision,
-    };
+    const body = [{ op: 'test', path: '/metadata/uid', value: instance.metadata.uid } as const, ...patch];
+    const patched = await client.patch(VIRTUAL_MACHINE_INSTANCES, keyOf(instance), { type: 'json', body });
+    return { instance: patched, ...decision };
   } catch (error) {
-    if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409 && error.code !== 422)) throw error;
+    if (!isApiError(error, 404, 409, 422)) throw error;
     return { instance, isStale: true, ...decision };
   }
 }

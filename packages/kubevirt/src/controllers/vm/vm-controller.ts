@@ -51,10 +51,8 @@ const REFUSED_UUID_RETRY_MS = 30_000;
 export function createVmController(options: VmControllerOptions): Controller {
   const steps = new VmSteps(options, (key) => controller.enqueue(key));
   const controller: Controller = createController({
+    ...options,
     name: 'vm',
-    client: steps.client,
-    log: steps.log,
-    clock: steps.clock,
     sources: [
       ownKeys(steps.vms),
       source(steps.vmis, (vmi, previous) => {
@@ -91,6 +89,7 @@ export function createVmController(options: VmControllerOptions): Controller {
         unneeded: [],
         disks: undefined,
         requeueMs: identity.failure && REFUSED_UUID_RETRY_MS,
+        isOver: false,
         signal,
       };
       let error: unknown;
@@ -98,7 +97,8 @@ export function createVmController(options: VmControllerOptions): Controller {
         for (const step of steps.STEPS) {
           // A machine may be large, and several steps reckon what it stands for.
           if (steps.clock.turnIsLong()) await nextTurn();
-          if ((await step(pass)) === 'stop') break;
+          await step(pass);
+          if (pass.isOver) break;
         }
       } catch (thrown) {
         error = thrown;
@@ -119,14 +119,10 @@ export function createVmController(options: VmControllerOptions): Controller {
       steps.tellProblem(cached, after);
       steps.tellDuplicate(cached, after);
       steps.tellUnserved(cached);
-      const stored = await commit<VirtualMachine>(steps.client, VIRTUAL_MACHINES, {
-        before: cached,
-        after,
-        order: 'status-last',
-      });
+      const change = { before: cached, after, order: 'status-last' } as const;
+      const stored = await commit<VirtualMachine>(steps.client, VIRTUAL_MACHINES, change);
       if (error) throw error;
-      for (const name of pass.unneeded)
-        await removeRevision(stored ?? cached, name, { client: steps.client, lookup: steps.lookup });
+      for (const name of pass.unneeded) await removeRevision(stored ?? cached, name, steps);
       return pass.requeueMs === undefined ? DONE : requeueAfter(pass.requeueMs);
     },
   });

@@ -12,6 +12,7 @@ import { everRan, generationOf, phaseOf, viewOf } from './vm-view.ts';
 
 type Status = NonNullable<VirtualMachine['status']>;
 type Condition = NonNullable<Status['conditions']>[number];
+type Timeless = Omit<Condition, 'lastTransitionTime'>;
 
 /** A failed step of this pass, shown as the Failure condition. */
 export interface SyncFailure {
@@ -100,43 +101,21 @@ export function applyVmStatus(input: StatusInput): void {
   }) as NonNullable<Status['printableStatus']>;
 }
 
-function wantedConditions({
-  vm,
-  instance,
-  failure,
-  restartRequired,
-  duplicateUuid,
-  diskProblem,
-}: StatusInput): Omit<Condition, 'lastTransitionTime'>[] {
-  const wanted: Omit<Condition, 'lastTransitionTime'>[] = [];
+function wantedConditions(input: StatusInput): Timeless[] {
+  const { vm, instance, failure, restartRequired, duplicateUuid, diskProblem } = input;
+  const wanted: Timeless[] = [];
   const ready = conditionOf(instance, 'Ready');
-  if (!instance) wanted.push({ type: 'Ready', status: 'False', reason: 'VMINotExists', message: 'VMI does not exist' });
-  else if (!ready)
-    wanted.push({
-      type: 'Ready',
-      status: 'False',
-      reason: 'VMIConditionMissing',
-      message: 'VMI is missing the Ready condition',
-    });
+  const add = (type: string, status: 'True' | 'False', reason: string, message: string | undefined): void => {
+    if (message !== undefined) wanted.push({ type, status, reason, message });
+  };
+  if (!instance) add('Ready', 'False', 'VMINotExists', 'VMI does not exist');
+  else if (!ready) add('Ready', 'False', 'VMIConditionMissing', 'VMI is missing the Ready condition');
   else wanted.push(withoutTime(ready));
-  if (failure) wanted.push({ type: 'Failure', status: 'True', reason: failure.reason, message: failure.message });
-  if (restartRequired !== undefined)
-    wanted.push({
-      type: 'RestartRequired',
-      status: 'True',
-      reason: 'RestartRequired',
-      message: restartRequired,
-    });
-  if (duplicateUuid !== undefined)
-    wanted.push({
-      type: DUPLICATE_FIRMWARE_UUID,
-      status: 'True',
-      reason: FIRMWARE_UUID_IN_USE,
-      message: duplicateUuid,
-    });
+  if (failure) add('Failure', 'True', failure.reason, failure.message);
+  add('RestartRequired', 'True', 'RestartRequired', restartRequired);
+  add(DUPLICATE_FIRMWARE_UUID, 'True', FIRMWARE_UUID_IN_USE, duplicateUuid);
   // Machines have no instance before their disks are filled: why it waits stands here, under the instance's own condition.
-  if (diskProblem !== undefined)
-    wanted.push({ type: DATA_VOLUMES_READY, status: 'False', reason: 'NotAllDVsReady', message: diskProblem });
+  add(DATA_VOLUMES_READY, 'False', 'NotAllDVsReady', diskProblem);
   const kept = conditionOf(vm, 'ManualRecoveryRequired');
   if (kept) wanted.push(withoutTime(kept));
   for (const condition of instance?.status?.conditions ?? [])
@@ -145,31 +124,18 @@ function wantedConditions({
   return wanted;
 }
 
-function withoutTime(condition: {
-  readonly type: string;
-  readonly status: string;
-  readonly reason?: string | undefined;
-  readonly message?: string | undefined;
-}): Omit<Condition, 'lastTransitionTime'> {
-  const { type, status, reason, message } = condition;
-  return { type, status, ...(reason !== undefined && { reason }), ...(message !== undefined && { message }) } as Omit<
-    Condition,
-    'lastTransitionTime'
-  >;
-}
+const withoutTime = ({ type, status, reason, message }: Timeless): Timeless => ({
+  type,
+  status,
+  ...(reason !== undefined && { reason }),
+  ...(message !== undefined && { message }),
+});
 
 /** Sets each wanted condition; its time moves only when its status does. */
-function mergeConditions(
-  have: readonly Condition[],
-  wanted: readonly Omit<Condition, 'lastTransitionTime'>[],
-  now: number,
-): Condition[] {
+function mergeConditions(have: readonly Condition[], wanted: readonly Timeless[], now: number): Condition[] {
   return wanted.map((condition) => {
-    const known = have.find((c) => c.type === condition.type);
-    const lastTransitionTime =
-      known && known.status === condition.status && known.lastTransitionTime
-        ? known.lastTransitionTime
-        : formatTime(now);
+    const known = have.find(({ type, status }) => type === condition.type && status === condition.status);
+    const lastTransitionTime = known?.lastTransitionTime || formatTime(now);
     return { ...condition, lastTransitionTime, lastProbeTime: null } as unknown as Condition;
   });
 }

@@ -24,10 +24,14 @@ async function act(steps: VmSteps): Promise<Pass & { readonly error?: string }> 
     unneeded: [],
     disks: undefined,
     requeueMs: undefined,
+    isOver: false,
     signal: new AbortController().signal,
   };
   try {
-    for (const step of steps.STEPS) if ((await step(pass)) === 'stop') break;
+    for (const step of steps.STEPS) {
+      await step(pass);
+      if (pass.isOver) break;
+    }
   } catch (error) {
     return { ...pass, error: String(error) };
   }

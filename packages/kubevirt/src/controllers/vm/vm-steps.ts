@@ -1,6 +1,6 @@
 import { keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { conditionOf, hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
-import { ApiError } from '@coracle/apimachinery/meta/status';
+import { isApiError } from '@coracle/client/api-failure';
 import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
@@ -29,7 +29,6 @@ import { holdMachine, VM_FINALIZER } from '../../rules/machine-defaults/hold-mac
 import { RESUME_FROM } from '../../rules/memory-state/resume-request.ts';
 import {
   effectiveRunStrategy,
-  type RunStrategy,
   type StateChangeRequest,
   startStopDecision,
 } from '../../rules/run-strategy/run-strategy.ts';
@@ -77,12 +76,12 @@ export interface Pass {
   /** What the DataVolumes of the machine say. */
   disks: DiskReadiness | undefined;
   requeueMs: number | undefined;
+  /** No later step of this pass has anything to do. */
+  isOver: boolean;
   readonly signal: AbortSignal;
 }
 
-type StepOutcome = 'continue' | 'stop';
-
-type Step = (pass: Pass) => Promise<StepOutcome>;
+type Step = (pass: Pass) => Promise<void>;
 
 const problemOf = ({ status }: ReadonlyVm): { readonly reason?: string; readonly message?: string } | undefined =>
   status?.conditions?.find(({ type, status: value }) => type === 'Synchronized' && value === 'False');
@@ -93,11 +92,6 @@ const failureOf = (reason: string, error: unknown): SyncFailure => ({
   reason,
   message: error instanceof Error ? error.message : String(error),
 });
-
-function setStrategy(vm: VirtualMachine, strategy: RunStrategy): void {
-  if (vm.spec.running !== undefined) vm.spec.running = strategy === 'Always';
-  else vm.spec.runStrategy = strategy as NonNullable<typeof vm.spec.runStrategy>;
-}
 
 /** The steps of a machine, in the order of `STEPS`. */
 export class VmSteps extends ControllerSteps<VmControllerOptions> {
@@ -126,28 +120,26 @@ export class VmSteps extends ControllerSteps<VmControllerOptions> {
 
   readonly #deletion: Step = async (pass) => {
     const { vm, instance } = pass;
-    if (!isDeleting(vm)) return 'continue';
+    if (!isDeleting(vm)) return;
     const orphan = vm.metadata.finalizers?.includes('orphan') ?? false;
     if (!instance || orphan) vm.metadata.finalizers = (vm.metadata.finalizers ?? []).filter((f) => f !== VM_FINALIZER);
     else if (!isDeleting(instance)) await this.#deleteInstance(pass);
     if (instance) await releaseCounted(this.client, pass.vm, instance);
-    return 'stop';
+    pass.isOver = true;
   };
 
   readonly #finalizer: Step = async ({ vm }) => {
     holdMachine(vm);
-    return 'continue';
   };
 
   // The instance goes on from the state: the next one boots.
   readonly #resumed: Step = async ({ vm, instance }) => {
     const annotations = vm.metadata.annotations;
     const from = annotations?.[RESUME_FROM];
-    if (from === undefined || instance?.metadata.annotations?.[RESUME_FROM] !== from) return 'continue';
-    if (instance.status?.phase !== 'Running') return 'continue';
+    if (from === undefined || instance?.metadata.annotations?.[RESUME_FROM] !== from) return;
+    if (instance.status?.phase !== 'Running') return;
     const { [RESUME_FROM]: _, ...rest } = annotations ?? {};
     vm.metadata.annotations = rest;
-    return 'continue';
   };
 
   readonly #instancetype: Step = async (pass) => {
@@ -162,9 +154,10 @@ export class VmSteps extends ControllerSteps<VmControllerOptions> {
     switch (outcome.type) {
       case 'layers':
         pass.layers = outcome.layers;
-        return 'continue';
+        return;
       case 'expanded':
-        return 'stop';
+        pass.isOver = true;
+        return;
       case 'failed': {
         const { failure } = outcome;
         const known = conditionOf(vm, 'Failure');
@@ -172,16 +165,12 @@ export class VmSteps extends ControllerSteps<VmControllerOptions> {
         pass.failure = failure;
         // A change of what is missing has the machine looked at again; this is for what no watch tells.
         pass.requeueMs = MISSING_SOURCE_RETRY_MS;
-        return 'continue';
       }
-      default:
-        return outcome satisfies never;
     }
   };
 
   readonly #releaseFinal: Step = async (pass) => {
     if (pass.instance) await releaseCounted(this.client, pass.vm, pass.instance);
-    return 'continue';
   };
 
   // The disks of its templates come first: without them it does not start.
@@ -194,7 +183,6 @@ export class VmSteps extends ControllerSteps<VmControllerOptions> {
       pass.failure = pass.disks.failure;
       pass.requeueMs = REFUSED_COPY_RETRY_MS;
     }
-    return 'continue';
   };
 
   readonly #runStrategy: Step = async (pass) => {
@@ -210,78 +198,75 @@ export class VmSteps extends ControllerSteps<VmControllerOptions> {
     });
     switch (decision.type) {
       case 'keep':
-        return 'continue';
+        return;
       case 'wait':
         pass.requeueMs = decision.ms;
-        return 'continue';
+        return;
       case 'unhalt':
-        setStrategy(vm, 'Always');
-        return 'stop';
+        if (vm.spec.running !== undefined) vm.spec.running = true;
+        else vm.spec.runStrategy = 'Always';
+        pass.isOver = true;
+        return;
       case 'create':
         // A restore replaces the disks of a machine that does not run: it starts when that is done.
         if (vm.status?.restoreInProgress === undefined) await this.#createInstance(pass, decision.paused);
-        return 'continue';
+        return;
       case 'delete':
         await this.#deleteInstance(pass);
         if (decision.thenStart && vm.status)
           vm.status.stateChangeRequests = [...(vm.status.stateChangeRequests ?? []), { action: 'Start' }];
-        return 'continue';
+        return;
     }
   };
 
   // A change of the VM that does not touch the template leaves the instance up to date: say so on it.
   readonly #observedGeneration: Step = async (pass) => {
     const { vm, instance } = pass;
-    if (!instance || isDeleting(instance) || hasEnded(instance)) return 'continue';
+    if (!instance || isDeleting(instance) || hasEnded(instance)) return;
     const known = generationOf(instance);
-    if (known === vm.metadata.generation) return 'continue';
+    if (known === vm.metadata.generation) return;
     const generation = this.#start.generation(pass);
     // Once it is said it only goes on; an instance of which nothing is said gets the number of its start.
-    if (generation === undefined || (known !== undefined && generation !== vm.metadata.generation)) return 'continue';
+    if (generation === undefined || (known !== undefined && generation !== vm.metadata.generation)) return;
     pass.instance = await this.client.patch(VIRTUAL_MACHINE_INSTANCES, pass.key, {
       type: 'merge',
       body: { metadata: { uid: instance.metadata.uid, annotations: { [VM_GENERATION]: String(generation) } } },
     });
-    return 'continue';
   };
 
   // What the instance was given, and what it has let go of, is written into the template.
   readonly #followInstance: Step = async ({ vm, instance }) => {
-    if (!instance) return 'continue';
+    if (!instance) return;
     keepPciTopology(vm, instance);
     clearAbsent(vm, instance);
-    return 'continue';
   };
 
   // What the cluster updates while a guest runs goes into the spec of the instance; what it cannot says why.
   readonly #liveUpdate: Step = async (pass) => {
     const { vm, instance, layers } = pass;
     // What the machine stands for now is not known: what was known of it still holds.
-    if (!layers) return 'continue';
+    if (!layers) return;
     pass.restartRequired = this.#start.isRestartRequired(pass) ? NOT_LIVE_UPDATABLE : undefined;
     if (this.clock.turnIsLong()) await nextTurn();
-    if (!instance) return 'continue';
-    const cpuAllocationRatio = cpuAllocationRatioOf(this.#kubevirts.list()[0]);
-    const update = await updateInstance(
-      { vm, instance, layers, isFilled: pass.disks?.state !== 'provisioning' && pass.disks?.state !== 'error' },
-      {
-        client: this.client,
-        config: this.#config(),
-        cpuAllocationRatio,
-        isRestartRequired: pass.restartRequired !== undefined,
-      },
-    );
+    if (!instance) return;
+    const update = await updateInstance(this.client, {
+      vm,
+      instance,
+      layers,
+      isFilled: pass.disks?.state !== 'provisioning' && pass.disks?.state !== 'error',
+      config: this.#config(),
+      cpuAllocationRatio: cpuAllocationRatioOf(this.#kubevirts.list()[0]),
+      isRestartRequired: pass.restartRequired !== undefined,
+    });
     pass.instance = update.instance;
     pass.restartRequired ??= update.restart;
     pass.failure ??= update.failure;
     if (update.isStale) pass.requeueMs = STALE_INSTANCE_RETRY_MS;
-    return 'continue';
   };
 
   readonly #memoryDump: Step = async (pass) => {
     if (pass.vm.status?.memoryDumpRequest)
       await dumpMemory(pass, { client: this.client, events: this.#events, now: this.clock.now() });
-    return 'continue';
   };
 
   readonly STEPS: readonly Step[] = [
@@ -321,42 +306,27 @@ export class VmSteps extends ControllerSteps<VmControllerOptions> {
 
   async #createInstance(pass: Pass, paused: boolean): Promise<void> {
     const { vm, key } = pass;
-    const name = key.name;
-    const unowned = this.vmis.get(key);
-    if (unowned) {
-      pass.failure = {
-        reason: 'FailedCreate',
-        message: `a VirtualMachineInstance named ${name} that this VirtualMachine does not own is in the way`,
-      };
+    const { name } = key;
+    if (this.vmis.get(key)) {
+      const message = `a VirtualMachineInstance named ${name} that this VirtualMachine does not own is in the way`;
+      pass.failure = { reason: 'FailedCreate', message };
       return;
     }
     // The failure says what is missing.
     if (pass.layers === undefined || pass.disks?.mayStart === false) return;
     pass.expects = 'create';
     try {
-      const wanted = buildInstance(vm, {
-        paused,
-        layers: pass.layers,
-        config: this.#config(),
-      });
+      const wanted = buildInstance(vm, { paused, layers: pass.layers, config: this.#config() });
       await this.#start.take(vm);
       this.expectations.expectCreations(keyText(key), 1);
       pass.instance = await this.client.create(VIRTUAL_MACHINE_INSTANCES, wanted);
-      this.#events.event(
-        vm,
-        'Normal',
-        'SuccessfulCreate',
-        `Started the virtual machine by creating the new virtual machine instance ${name}`,
-      );
+      const message = `Started the virtual machine by creating the new virtual machine instance ${name}`;
+      this.#events.event(vm, 'Normal', 'SuccessfulCreate', message);
     } catch (error) {
       this.expectations.creationFailed(keyText(key));
       pass.failure = failureOf('FailedCreate', error);
-      this.#events.event(
-        vm,
-        'Warning',
-        'FailedCreate',
-        `Error creating virtual machine instance ${name}: ${pass.failure.message}`,
-      );
+      const message = `Error creating virtual machine instance ${name}: ${pass.failure.message}`;
+      this.#events.event(vm, 'Warning', 'FailedCreate', message);
       // Only a change of the machine helps, and that is noticed.
       if (!(error instanceof StartConflict)) throw error;
     }
@@ -371,21 +341,13 @@ export class VmSteps extends ControllerSteps<VmControllerOptions> {
       // An instance that was orphaned a moment ago is no longer the machine's, whatever the cache still says.
       const preconditions = { uid, ...(isDeleting(vm) && { resourceVersion }) };
       await this.client.delete(VIRTUAL_MACHINE_INSTANCES, key, { preconditions });
-      this.#events.event(
-        vm,
-        'Normal',
-        'SuccessfulDelete',
-        `Stopped the virtual machine by deleting the virtual machine instance ${instance.metadata.uid}`,
-      );
+      const message = `Stopped the virtual machine by deleting the virtual machine instance ${instance.metadata.uid}`;
+      this.#events.event(vm, 'Normal', 'SuccessfulDelete', message);
     } catch (error) {
-      if (error instanceof ApiError && (error.code === 404 || error.code === 409)) return;
+      if (isApiError(error, 404, 409)) return;
       pass.failure = failureOf('FailedDelete', error);
-      this.#events.event(
-        vm,
-        'Warning',
-        'FailedDelete',
-        `Error deleting virtual machine instance ${instance.metadata.name}: ${pass.failure.message}`,
-      );
+      const message = `Error deleting virtual machine instance ${instance.metadata.name}: ${pass.failure.message}`;
+      this.#events.event(vm, 'Warning', 'FailedDelete', message);
       throw error;
     }
   }

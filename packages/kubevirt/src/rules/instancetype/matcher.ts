@@ -18,7 +18,8 @@ import type { AnnotatedMeta } from './apply-instancetype.ts';
 import { labelValue } from './short-name.ts';
 
 /** The two members of a virtual machine's spec that are matchers. */
-export type MatcherField = 'instancetype' | 'preference';
+export const MATCHER_FIELDS = ['instancetype', 'preference'] as const;
+export type MatcherField = (typeof MATCHER_FIELDS)[number];
 export type Matcher = InstancetypeMatcher;
 export type SourceKind = VirtualMachineInstancetype | VirtualMachinePreference;
 

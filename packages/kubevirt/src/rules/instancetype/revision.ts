@@ -14,36 +14,28 @@ import {
   type ReadonlyVm,
   type VirtualMachineStatus,
 } from '../../kinds/kubevirt.ts';
-import { type CapturedSource, decodeRevision } from './decode-revision.ts';
+import { decodeRevision } from './decode-revision.ts';
 import { type Matcher, type MatcherField, type SourceKind, sourceType } from './matcher.ts';
 import { labelValue, objectName } from './short-name.ts';
 
-const LABEL = (name: string): string => `${INSTANCETYPE_GROUP}/object-${name}`;
-
 /** The labels of a captured copy. */
 export const REVISION_LABELS = {
-  generation: LABEL('generation'),
-  kind: LABEL('kind'),
-  name: LABEL('name'),
-  uid: LABEL('uid'),
-  version: LABEL('version'),
-} as const;
+  generation: `${INSTANCETYPE_GROUP}/object-generation`,
+  kind: `${INSTANCETYPE_GROUP}/object-kind`,
+  name: `${INSTANCETYPE_GROUP}/object-name`,
+  uid: `${INSTANCETYPE_GROUP}/object-uid`,
+  version: `${INSTANCETYPE_GROUP}/object-version`,
+};
 
 type Source = DeepReadonly<SourceKind>;
 
 const versionOf = (source: Source): string => source.apiVersion.slice(source.apiVersion.indexOf('/') + 1);
 
 /** `<vm>-<object>-<version>-<uid>-<generation>`; cut with a digest where an object name ends. */
-export const revisionName = (vmName: string, source: Source): string =>
-  objectName(
-    [
-      vmName,
-      source.metadata.name ?? '',
-      versionOf(source),
-      source.metadata.uid ?? '',
-      source.metadata.generation ?? 0,
-    ].join('-'),
-  );
+export function revisionName(vmName: string, source: Source): string {
+  const { name = '', uid = '', generation = 0 } = source.metadata;
+  return objectName([vmName, name, versionOf(source), uid, generation].join('-'));
+}
 
 /** The copy of `source` that `vm` owns: the whole object without what others hang on its metadata. */
 export function buildRevision(vm: ReadonlyVm, source: Source): ControllerRevision {
@@ -79,17 +71,6 @@ export function isSameCapture(a: DeepReadonly<ControllerRevision>, b: DeepReadon
 export const unexpectedDataMessage = (name: string): string =>
   `found existing ControllerRevision with unexpected data: ${name}`;
 
-/** Whether `revision` was made for the object that a matcher names. Sources: its object-name label. */
-export const isRevisionFor = (revision: { readonly metadata: DeepReadonly<ObjectMeta> }, onlyFor: string): boolean =>
-  revision.metadata.labels?.[REVISION_LABELS.name] === onlyFor;
-
-/**
- * Whether the live object still is what a missing revision of this name held: same uid, same generation. Then the
- * revision can be built anew.
- */
-export const canRebuild = (vmName: string, name: string, source: Source): boolean =>
-  revisionName(vmName, source) === name;
-
 /** Whether a revision is written in the version that is current. */
 export const isLatestVersion = (revision: { readonly metadata: DeepReadonly<ObjectMeta> }): boolean =>
   revision.metadata.labels?.[REVISION_LABELS.version] === INSTANCETYPE_VERSION;
@@ -105,7 +86,7 @@ export function renewRevision(
   old: DeepReadonly<ControllerRevision>,
 ): ControllerRevision | undefined {
   if (isLatestVersion(old)) return undefined;
-  const captured: CapturedSource = decodeRevision(old);
+  const captured = decodeRevision(old);
   if (captured.named) return buildRevision(vm, captured);
   const matcher = vm.spec[field];
   const kind = sourceType(field, matcher?.kind)?.kind ?? captured.kind;
@@ -119,15 +100,9 @@ export function renewRevision(
 
 export type StatusRef = NonNullable<VirtualMachineStatus['instancetypeRef']>;
 
-/**
- * The status reference that follows from a matcher (kubevirt revision/store syncStatusWithMatcher). `capture` says that
- * a copy is still to be made and its name to be set as `controllerRevisionRef`.
- */
-export function nextStatusRef(
-  matcher: DeepReadonly<Matcher>,
-  old: DeepReadonly<StatusRef> | undefined,
-): { ref: StatusRef; capture: boolean; changed: boolean } {
-  const ref: StatusRef = cloneJson<StatusRef>(old ?? {});
+/** The status reference that follows from a matcher (kubevirt revision/store syncStatusWithMatcher). */
+export function nextStatusRef(matcher: DeepReadonly<Matcher>, old: DeepReadonly<StatusRef> | undefined): StatusRef {
+  const ref = cloneJson<StatusRef>(old ?? {});
   let moved = false;
   for (const member of ['name', 'kind', 'inferFromVolume'] as const) {
     const value = matcher[member];
@@ -139,9 +114,5 @@ export function nextStatusRef(
   const policy = matcher.inferFromVolumeFailurePolicy;
   if (policy != null) ref.inferFromVolumeFailurePolicy = policy;
   if (matcher.revisionName) ref.controllerRevisionRef = { name: matcher.revisionName };
-  return {
-    ref,
-    capture: !ref.controllerRevisionRef?.name,
-    changed: old == null || !deepEqual(ref, old),
-  };
+  return ref;
 }

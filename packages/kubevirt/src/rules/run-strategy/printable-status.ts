@@ -1,6 +1,7 @@
 /** status.printableStatus of a VirtualMachine: the first rule that matches, in upstream's order. */
 import { isFinal } from '@coracle/apimachinery/meta/object-state';
 import type { RunStrategy } from './run-strategy.ts';
+import { RETRIED } from './start-failure.ts';
 
 interface Condition {
   readonly type: string;
@@ -36,7 +37,6 @@ const unsynchronised = (input: PrintableInput, reason: string): boolean => {
 };
 /** What node-lifecycle writes on Pods of a node that is silent, and the instance shows. */
 const NODE_NOT_READY = 'NodeNotReady';
-const RETRIED = new Set<RunStrategy>(['Always', 'RerunOnFailure', 'Once']);
 
 const RULES: readonly Rule[] = [
   ['Terminating', ({ deleting }) => deleting],

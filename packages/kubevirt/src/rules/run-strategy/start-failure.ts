@@ -20,7 +20,8 @@ export interface StartFailureInput {
 }
 
 const MAX_SECONDS = 300;
-const RETRIED: ReadonlySet<RunStrategy> = new Set(['Always', 'RerunOnFailure', 'Once']);
+/** Strategies that start a machine again whose guest never ran. */
+export const RETRIED: ReadonlySet<RunStrategy> = new Set(['Always', 'RerunOnFailure', 'Once']);
 
 /** Seconds to wait after the n-th consecutive failure. */
 export function startBackoffSeconds(n: number, random: number): number {
