@@ -30,7 +30,6 @@ export type { GraphReader } from './subresources/read-extended-graph.ts';
 export {
   type CreateSubresourceApiOptions,
   createSubresourceApi,
-  type SubresourceApi,
   type SubresourceAttributes,
   type SubresourceAuthorizer,
 } from './subresources/subresource-api.ts';

@@ -132,9 +132,8 @@ const MAX_CAUSES_LENGTH = 512 * 1024;
 function firstOf(causes: readonly FieldError[]): readonly FieldError[] {
   let length = 0;
   let count = 0;
-  for (; count < causes.length && count < MAX_CAUSES && length <= MAX_CAUSES_LENGTH; count++) {
+  for (; count < causes.length && count < MAX_CAUSES && length <= MAX_CAUSES_LENGTH; count++)
     length += (causes[count]!.detail ?? '').length + causes[count]!.field.length;
-  }
   return count === causes.length ? causes : causes.slice(0, count);
 }
 

@@ -4,12 +4,13 @@
  */
 
 import type { KubeObject, ObjectKey } from '@coracle/apimachinery/meta/object';
-import { ApiError } from '@coracle/apimachinery/meta/status';
 import { PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Pod } from '@coracle/apimachinery/types/types';
-import type { Client, JsonPatchOperation } from '@coracle/client/client';
+import { orAbsent } from '@coracle/client/api-failure';
+import type { Client } from '@coracle/client/client';
 import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../../kinds/kubevirt.ts';
 import { evictedPodOf, evictionDecision, evictionStrategyOf } from '../../../rules/eviction/eviction-decision.ts';
+import { messageOf } from '../subresources/responses.ts';
 import { WebhookRefusal } from './causes.ts';
 import type { Subject } from './webhook.ts';
 
@@ -24,6 +25,13 @@ const DESCHEDULER = 'sigs.k8s.io/descheduler';
 const EVICTION_SOURCE = 'kubevirt.io/eviction-source';
 
 const refuse = (message: string): WebhookRefusal => new WebhookRefusal(429, message);
+
+/** For what could not be read or written. */
+const refuseBecause =
+  (what: string) =>
+  (error: unknown): never => {
+    throw refuse(`${what}: ${messageOf(error)}`);
+  };
 
 /** Resolves when the Pod may be deleted. Throws WebhookRefusal 429 when it may not, or not yet. */
 export async function validateEviction(subject: Subject<Eviction>): Promise<readonly []> {
@@ -44,7 +52,7 @@ export async function validateEviction(subject: Subject<Eviction>): Promise<read
       return evicted satisfies never;
   }
   const key = { namespace, name: evicted.instance };
-  const vmi = await instanceOf(client, key);
+  const vmi = await client.get(VIRTUAL_MACHINE_INSTANCES, key).catch(refuseBecause('kubevirt failed getting the vmi'));
   const decision = evictionDecision({
     vmi,
     strategy: evictionStrategyOf(vmi, context.config),
@@ -56,7 +64,9 @@ export async function validateEviction(subject: Subject<Eviction>): Promise<read
     case 'refuse':
       throw refuse(decision.message);
     case 'mark':
-      await mark(subject, key, { vmi, nodeName: decision.nodeName });
+      await mark(subject, key, { vmi, nodeName: decision.nodeName }).catch(
+        refuseBecause('kubevirt failed marking the vmi for eviction'),
+      );
       throw refuse(decision.message);
     default:
       return decision satisfies never;
@@ -68,29 +78,16 @@ async function decideHotplugPod(
   client: Client,
   { pod, namespace, launcher }: { pod: Pod; namespace: string; launcher: string },
 ): Promise<readonly []> {
-  const owner = await client.get(PODS, { namespace, name: launcher }).catch((error: unknown) => {
-    if (isMissing(error)) return undefined;
-    throw refuse(`failed getting owner for hotplug pod: ${messageOf(error)}`);
-  });
+  const owner = await orAbsent(client.get(PODS, { namespace, name: launcher })).catch(
+    refuseBecause('failed getting owner for hotplug pod'),
+  );
   const evicted = owner ? evictedPodOf(owner) : undefined;
   if (evicted?.type !== 'launcher') return [];
-  try {
-    await client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name: evicted.instance });
-  } catch (error) {
-    if (isMissing(error)) return [];
-    throw refuse(`kubevirt failed getting the vmi: ${messageOf(error)}`);
-  }
+  const found = orAbsent(client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name: evicted.instance }));
+  if (!(await found.catch(refuseBecause('kubevirt failed getting the vmi')))) return [];
   throw refuse(
     `cannot evict hotplug pod: ${pod.metadata.name} associated with running vmi: ${evicted.instance} in namespace ${namespace}`,
   );
-}
-
-async function instanceOf(client: Client, key: ObjectKey): Promise<VirtualMachineInstance> {
-  try {
-    return await client.get(VIRTUAL_MACHINE_INSTANCES, key);
-  } catch (error) {
-    throw refuse(`kubevirt failed getting the vmi: ${messageOf(error)}`);
-  }
 }
 
 /** Writes the mark; in a dry run everything but that. */
@@ -100,27 +97,15 @@ async function mark(
   { vmi, nodeName }: { readonly vmi: VirtualMachineInstance; readonly nodeName: string },
 ): Promise<void> {
   const options = { dryRun: dryRun || object.deleteOptions?.dryRun?.[0] === 'All' };
-  try {
-    if (object.metadata.annotations?.[REQUESTED_BY] === DESCHEDULER) {
-      // First, so that whoever sees the mark knows where it comes from.
-      const { annotations } = vmi.metadata;
-      const body: JsonPatchOperation[] = [
-        annotations === undefined
-          ? { op: 'add', path: '/metadata/annotations', value: { [EVICTION_SOURCE]: 'descheduler' } }
-          : { op: 'add', path: `/metadata/annotations/${EVICTION_SOURCE.replace('/', '~1')}`, value: 'descheduler' },
-      ];
-      await client.patch(VIRTUAL_MACHINE_INSTANCES, key, { type: 'json', body }, options);
-    }
-    await client.patch(
-      VIRTUAL_MACHINE_INSTANCES,
-      key,
-      { type: 'json', body: [{ op: 'add', path: '/status/evacuationNodeName', value: nodeName }] },
-      { ...options, subresource: 'status' },
-    );
-  } catch (error) {
-    throw refuse(`kubevirt failed marking the vmi for eviction: ${messageOf(error)}`);
+  const add = async (path: string, value: unknown, subresource?: 'status'): Promise<void> => {
+    const patch = { type: 'json', body: [{ op: 'add', path, value }] } as const;
+    await client.patch(VIRTUAL_MACHINE_INSTANCES, key, patch, { ...options, ...(subresource && { subresource }) });
+  };
+  // First, so that whoever sees the mark knows where it comes from.
+  if (object.metadata.annotations?.[REQUESTED_BY] === DESCHEDULER) {
+    if (vmi.metadata.annotations === undefined)
+      await add('/metadata/annotations', { [EVICTION_SOURCE]: 'descheduler' });
+    else await add(`/metadata/annotations/${EVICTION_SOURCE.replace('/', '~1')}`, 'descheduler');
   }
+  await add('/status/evacuationNodeName', nodeName, 'status');
 }
-
-const isMissing = (error: unknown): boolean => error instanceof ApiError && error.code === 404;
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -92,11 +92,9 @@ export function mutateVirtualMachineInstance(
   );
   domain.firmware = withIdentity(domain.firmware, identity);
   if (machine === undefined) noteOrigin(next, identity.origin);
-  if (hasPcieTopology(next.spec)) {
+  if (hasPcieTopology(next.spec))
     next.metadata.annotations = { [PCI_TOPOLOGY_ANNOTATION]: PCI_TOPOLOGY, ...next.metadata.annotations };
-  }
-  const finalizers = next.metadata.finalizers ?? [];
-  if (!finalizers.includes(VMI_FINALIZER)) next.metadata.finalizers = [...finalizers, VMI_FINALIZER];
+  hold(next, VMI_FINALIZER);
   next.status = {
     ...next.status,
     phase: 'Pending',
@@ -126,9 +124,8 @@ function identifyMachine(
   if (context.trusted || old === undefined) return;
   const stored = old.spec?.template?.spec?.domain?.firmware;
   const identity = decideIdentity({ type: 'update-vm', firmware, stored });
-  if (identity.uuid !== firmware?.uuid || identity.serial !== firmware?.serial) {
+  if (identity.uuid !== firmware?.uuid || identity.serial !== firmware?.serial)
     spec.domain.firmware = withIdentity(firmware, identity);
-  }
   const noted = identity.origin ?? old.metadata.annotations?.[IDENTITY_ORIGIN];
   if (noted !== undefined) vm.metadata.annotations = { ...vm.metadata.annotations, [IDENTITY_ORIGIN]: noted };
 }
@@ -154,9 +151,12 @@ export function mutateMigration(
   // Validation says that a spec is missing; this comes before it.
   const { vmiName = '' } = (next.spec as Partial<VirtualMachineInstanceMigration['spec']> | undefined) ?? {};
   next.metadata.labels = { ...next.metadata.labels, [MIGRATION_SELECTOR_LABEL]: vmiName };
-  const finalizers = next.metadata.finalizers ?? [];
-  if (!finalizers.includes(MIGRATION_FINALIZER)) next.metadata.finalizers = [...finalizers, MIGRATION_FINALIZER];
+  hold(next, MIGRATION_FINALIZER);
   return next;
+}
+
+function hold({ metadata }: Pick<VirtualMachineInstance, 'metadata'>, finalizer: string): void {
+  if (!metadata.finalizers?.includes(finalizer)) metadata.finalizers = [...(metadata.finalizers ?? []), finalizer];
 }
 
 /** A spec whose domain, devices and resources are there: users may leave them out. */
@@ -170,21 +170,14 @@ const MOST_ITEMS = 256;
 
 /** True when there are more disks and the like than the schema allows: it refuses them after this. */
 function holdsTooMany({ domain: { devices }, networks, volumes }: VirtualMachineInstanceSpec): boolean {
-  const lists: readonly (readonly unknown[] | undefined)[] = [devices.disks, devices.interfaces, networks, volumes];
-  return lists.some((list) => (list?.length ?? 0) > MOST_ITEMS);
+  return [devices.disks, devices.interfaces, networks, volumes].some((list) => (list?.length ?? 0) > MOST_ITEMS);
 }
 
 /** True when a list holds a null. The schema refuses that after this; there is nothing to fill in until then. */
 function hasEmptyElement(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
-  const list = Array.isArray(value) ? (value as readonly unknown[]) : undefined;
-  const keys = list ? [] : Object.keys(value);
-  for (let i = 0; i < (list ?? keys).length; i++) {
-    const element = list ? list[i] : (value as Record<string, unknown>)[keys[i]!];
-    if (list && element === null) return true;
-    if (typeof element === 'object' && hasEmptyElement(element)) return true;
-  }
-  return false;
+  const members: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
+  return (Array.isArray(value) && members.includes(null)) || members.some(hasEmptyElement);
 }
 
 function hasPcieTopology(spec: VirtualMachineInstanceSpec): boolean {

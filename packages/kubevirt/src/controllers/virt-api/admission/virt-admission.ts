@@ -14,7 +14,7 @@ import { CauseRefusal, denial, refusedBy, rejection, WebhookRefusal } from './ca
 import type { ClaimUuid } from './claim-uuid.ts';
 import { mayRead, type ReadTarget } from './may-read.ts';
 import { isWebhookTarget, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './virt-webhooks.ts';
-import type { Operation, Subject } from './webhook.ts';
+import type { Operation, Subject, Target } from './webhook.ts';
 
 export interface VirtAdmissionOptions {
   /** For what a decision must look up: the instance of a migration, other KubeVirt objects. */
@@ -78,15 +78,7 @@ export interface Validated {
 }
 
 export function virtAdmission(options: VirtAdmissionOptions): VirtAdmission {
-  const asks = (
-    hook: {
-      readonly group: string;
-      readonly resource: string;
-      readonly subresource: string;
-      readonly operations: readonly Operation[];
-    },
-    request: VirtAdmissionRequest,
-  ): boolean =>
+  const asks = (hook: Target, request: VirtAdmissionRequest): boolean =>
     hook.resource === request.resource &&
     hook.group === request.group &&
     hook.subresource === request.subresource &&

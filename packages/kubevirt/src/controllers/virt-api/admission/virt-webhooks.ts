@@ -235,25 +235,18 @@ function mutateNewMachine(subject: Subject<VirtualMachine>): Promise<KubeObject>
   const names = hasMatcher(object) && !deepEqual(object.spec, old?.spec);
   const asks = names || needsSourceArchitecture(object);
   if (object.spec === undefined || !asks || isDeleting(object)) return mutateVirtualMachine(object, context, old);
-  const fill = async (): Promise<KubeObject> => {
+  return (async () => {
     const next = cloneJson(object) as VirtualMachine;
     if (names) await mutateMatchers(next, old, { client, mayRead });
     await setSourceArchitecture(next, client);
     return mutateVirtualMachine(next, context, old);
-  };
-  return fill();
+  })();
 }
 
 const PRESETS_DEPRECATED = 'kubevirt.io/v1 VirtualMachineInstancePresets is now deprecated and will be removed in v2.';
 
-function mutateInstance({
-  object,
-  old,
-  namespace,
-  context,
-  presets,
-  warn,
-}: Subject<VirtualMachineInstance>): Promise<KubeObject> | KubeObject {
+function mutateInstance(subject: Subject<VirtualMachineInstance>): Promise<KubeObject> | KubeObject {
+  const { object, old, namespace, context, presets, warn } = subject;
   function apply(found: readonly Preset[]): KubeObject {
     if (found.length === 0) return mutateVirtualMachineInstance(object, context, old);
     const next = cloneJson(object) as VirtualMachineInstance;
@@ -285,26 +278,15 @@ async function validateInstance(subject: Subject<VirtualMachineInstance>): Promi
   return causes.length > 0 ? causes : validateInstanceUuid(subject);
 }
 
-async function validateNewMigration({
-  object,
-  namespace,
-  context,
-  client,
-}: Subject<VirtualMachineInstanceMigration>): Promise<readonly Cause[]> {
+async function validateNewMigration(subject: Subject<VirtualMachineInstanceMigration>): Promise<readonly Cause[]> {
+  const { object, namespace, context, client } = subject;
   const causes = validateMigrationSpec(object, context);
   if (causes.length > 0) return causes;
   const others = await client.list(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, { namespace });
-  const vmi = await findInstance(client, { namespace, name: object.spec.vmiName ?? '' });
+  const vmi = await orAbsent(client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name: object.spec.vmiName ?? '' }));
   const obstacle = obstacleToMigration(object, vmi, others.items);
   if (obstacle !== undefined) throw new WebhookRefusal(400, obstacle);
   return [];
-}
-
-async function findInstance(
-  client: Client,
-  key: { namespace: string; name: string },
-): Promise<VirtualMachineInstance | undefined> {
-  return orAbsent(client.get(VIRTUAL_MACHINE_INSTANCES, key));
 }
 
 async function countWorkloads(client: Client): Promise<Record<string, number>> {

@@ -8,8 +8,10 @@ import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { CONTROLLER_REVISIONS } from '@coracle/apimachinery/types/resource-types';
 import type { ControllerRevision } from '@coracle/apimachinery/types/types';
 import type { JsonPatchOperation } from '@coracle/client/client';
-import type { ApiHandler, ApiRequest, ApiResponse } from '@coracle/runtime/http/seam';
+import type { ApiHandler, ApiRequest } from '@coracle/runtime/http/seam';
 import { DefaultsError } from '../../../rules/machine-defaults/implicit-devices.ts';
+import { json, text } from '../subresources/responses.ts';
+import type { AdmissionUser } from './admission-context.ts';
 import { CauseRefusal, joinMessages, statusCauses, WebhookRefusal } from './causes.ts';
 import { subjectOf, type VirtAdmissionOptions } from './virt-admission.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './virt-webhooks.ts';
@@ -23,12 +25,7 @@ export interface AdmissionRequest {
   readonly object?: KubeObject | null;
   readonly oldObject?: KubeObject | null;
   readonly dryRun?: boolean;
-  readonly userInfo?: {
-    readonly username?: string;
-    readonly groups?: readonly string[];
-    readonly uid?: string;
-    readonly extra?: Readonly<Record<string, readonly string[]>>;
-  };
+  readonly userInfo?: Partial<AdmissionUser>;
 }
 
 /** admission.k8s.io/v1 AdmissionResponse. */
@@ -52,12 +49,12 @@ const decoder = new TextDecoder();
 export function createVirtApiWebhooks(options: VirtAdmissionOptions): ApiHandler {
   return async (request) => {
     const known = [...MUTATING_WEBHOOKS, ...VALIDATING_WEBHOOKS].some(({ path }) => path === request.path);
-    if (!known) return textResponse(404, `no webhook is served at ${request.path}`);
-    if (request.method !== 'POST') return textResponse(405, 'webhooks are called with POST');
+    if (!known) return text(404, `no webhook is served at ${request.path}\n`);
+    if (request.method !== 'POST') return text(405, 'webhooks are called with POST\n');
     const review = readReview(request);
-    if (review === undefined) return textResponse(400, 'the body is not an AdmissionReview of admission.k8s.io/v1');
+    if (review === undefined) return text(400, 'the body is not an AdmissionReview of admission.k8s.io/v1\n');
     const response = await admit(request.path, review, options);
-    return jsonResponse({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response });
+    return json(200, { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response });
   };
 }
 
@@ -67,9 +64,9 @@ function readReview(request: ApiRequest): AdmissionRequest | undefined {
     const review: unknown = JSON.parse(decoder.decode(request.body));
     if (!isJsonObject(review) || review['kind'] !== 'AdmissionReview' || !isJsonObject(review['request']))
       return undefined;
-    const { request: inner } = review as { request: Record<string, unknown> };
-    return typeof inner['uid'] === 'string' && typeof inner['operation'] === 'string'
-      ? (inner as unknown as AdmissionRequest)
+    const { request: inner } = review as { request: Partial<AdmissionRequest> };
+    return typeof inner.uid === 'string' && typeof inner.operation === 'string'
+      ? (inner as AdmissionRequest)
       : undefined;
   } catch {
     return undefined;
@@ -84,9 +81,8 @@ export async function admit(
 ): Promise<AdmissionResponse> {
   const { uid } = request;
   const object = request.object ?? request.oldObject;
-  if (object === undefined || object === null) {
+  if (object === undefined || object === null)
     return refusal(uid, { code: 400, message: 'the review carries no object' });
-  }
   const subject = subjectOf(options, {
     operation: request.operation as Operation,
     namespace: request.namespace ?? object.metadata.namespace ?? '',
@@ -95,28 +91,24 @@ export async function admit(
     dryRun: request.dryRun === true,
     user: { ...request.userInfo, username: request.userInfo?.username ?? '', groups: request.userInfo?.groups ?? [] },
   });
+  const warnings: string[] = [];
+  const warn = (text: string) => warnings.push(text);
   try {
     const mutating = MUTATING_WEBHOOKS.find((hook) => hook.path === path);
     if (mutating !== undefined) {
-      const warnings: string[] = [];
-      const mutated = await mutating.mutate({ ...subject, warn: (text) => warnings.push(text) });
+      const mutated = await mutating.mutate({ ...subject, warn });
       return { ...mutation(uid, object, mutated), ...(warnings.length > 0 && { warnings }) };
     }
     const validating = VALIDATING_WEBHOOKS.find((hook) => hook.path === path);
     const captures: ControllerRevision[] = [];
-    const warned: string[] = [];
-    const found = await validating?.validate({
-      ...subject,
-      capture: (copy: ControllerRevision) => captures.push(copy),
-      warn: (text) => warned.push(text),
-    });
-    const causes = found ?? [];
+    const capture = (copy: ControllerRevision) => captures.push(copy);
+    const causes = (await validating?.validate({ ...subject, capture, warn })) ?? [];
     if (causes.length > 0) return denialOf(uid, causes);
     // The object is not stored yet: should it never be, its owner reference has the copy collected. What cannot be
     // written here is captured by the controller.
     if (!subject.dryRun)
       await Promise.all(captures.map((copy) => options.client.create(CONTROLLER_REVISIONS, copy).catch(() => {})));
-    const warnings = [...warned, ...(validating?.warnings?.(subject) ?? [])];
+    warnings.push(...(validating?.warnings?.(subject) ?? []));
     return { uid, allowed: true, ...(warnings.length > 0 && { warnings }) };
   } catch (error) {
     if (error instanceof CauseRefusal) return denialOf(uid, error.causes);
@@ -154,15 +146,3 @@ function mutation(uid: string, before: KubeObject, after: KubeObject): Admission
   if (patch.length === 0) return { uid, allowed: true };
   return { uid, allowed: true, patchType: 'JSONPatch', patch: encodeBase64(encoder.encode(JSON.stringify(patch))) };
 }
-
-const jsonResponse = (value: unknown): ApiResponse => ({
-  status: 200,
-  headers: { 'content-type': 'application/json' },
-  body: encoder.encode(JSON.stringify(value)),
-});
-
-const textResponse = (status: number, text: string): ApiResponse => ({
-  status,
-  headers: { 'content-type': 'text/plain; charset=utf-8' },
-  body: encoder.encode(`${text}\n`),
-});

@@ -4,9 +4,6 @@ import { internalError } from '@coracle/apimachinery/meta/status';
 import type { JsonPatchOperation } from '@coracle/client/client';
 import type { ReadonlyVm, StateChangeRequest } from '../../../kinds/kubevirt.ts';
 
-export const runStrategyOf = ({ spec }: ReadonlyVm): string =>
-  spec.running === true ? 'Always' : spec.running === false ? 'Halted' : (spec.runStrategy ?? 'Halted');
-
 /**
  * Puts requests into the status. A `test` on the requests that were read makes two callers at once collide; a lone
  * Stop replaces what is there. Throws ApiError 500 when another request is under way.
@@ -15,14 +12,11 @@ export function changeRequestPatch(
   { status }: ReadonlyVm,
   requests: readonly StateChangeRequest[],
 ): JsonPatchOperation[] {
-  if (status === undefined || Object.keys(status).length === 0) {
+  if (status === undefined || Object.keys(status).length === 0)
     return [{ op: 'add', path: '/status', value: { stateChangeRequests: requests } }];
-  }
   const present = status.stateChangeRequests ?? [];
   const replaces = requests.length === 1 && requests[0]!.action === 'Stop';
-  if (present.length > 0 && !replaces) {
-    throw internalError('unable to complete request: stop/start already underway');
-  }
+  if (present.length > 0 && !replaces) throw internalError('unable to complete request: stop/start already underway');
   const path = '/status/stateChangeRequests';
   return [
     // An absent list is tested against null, as the API server's JSON patch understands it.
@@ -38,23 +32,17 @@ export function runningPatch({ spec }: ReadonlyVm, running: boolean): JsonPatchO
     spec.running === undefined || spec.running === null
       ? (['runStrategy', running ? 'Always' : 'Halted'] as const)
       : (['running', running] as const);
-  const path = `/spec/${member}`;
-  const current = spec[member];
-  return current === undefined
+  return setPatch(`/spec/${member}`, spec[member], value);
+}
+
+/** Changes how long the guest may take to shut down. */
+export const gracePeriodPatch = (current: number | undefined, wanted: number): JsonPatchOperation[] =>
+  setPatch('/spec/terminationGracePeriodSeconds', current, wanted);
+
+const setPatch = (path: string, current: unknown, value: unknown): JsonPatchOperation[] =>
+  current === undefined
     ? [{ op: 'add', path, value }]
     : [
         { op: 'test', path, value: current },
         { op: 'replace', path, value },
       ];
-}
-
-/** Changes how long the guest may take to shut down. */
-export const gracePeriodPatch = (current: number | undefined, wanted: number): JsonPatchOperation[] => {
-  const path = '/spec/terminationGracePeriodSeconds';
-  return current === undefined
-    ? [{ op: 'add', path, value: wanted }]
-    : [
-        { op: 'test', path, value: current },
-        { op: 'replace', path, value: wanted },
-      ];
-};

@@ -1,5 +1,6 @@
 /** `expand-spec` of a virtual machine, and `expand-vm-spec` of one that the caller sends: what its instance type makes of it. */
 
+import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import { ApiError, badRequest, type FieldError, internalError, type Status } from '@coracle/apimachinery/meta/status';
 import { pruneUnknown } from '@coracle/apimachinery/schema/prune';
 import { validateSchema } from '@coracle/apimachinery/schema/validate';
@@ -10,7 +11,7 @@ import { expandVirtualMachine } from '../../../rules/instancetype/expand.ts';
 import { layersOf, readSources } from '../../../rules/instancetype/resolve.ts';
 import { withDomain } from '../admission/mutate.ts';
 import { sourceReader } from '../source-reader.ts';
-import { json, messageOf } from './responses.ts';
+import { json, messageOf, readBody } from './responses.ts';
 import { type Call, fetchVm } from './subresource-context.ts';
 
 /** GET virtualmachines/NAME/expand-spec. What cannot be found or applied is an internal error, as upstream has it. */
@@ -44,26 +45,17 @@ async function expanded(vm: VirtualMachine, call: Call, fail: (message: string) 
   return result.vm;
 }
 
-const decoder = new TextDecoder();
 /** As large as an object of the API may be. */
 const MAX_BODY = 3 * 1024 * 1024;
 const SCHEMA = kubevirtResources().find(({ kind, version }) => kind === 'VirtualMachine' && version === 'v1')!.schema;
 
 function readVirtualMachine(body: Uint8Array): VirtualMachine {
   if (body.length === 0) throw badRequest('empty request body');
-  if (body.length > MAX_BODY) throw badRequest(`the body exceeds ${MAX_BODY} bytes`);
-  let value: unknown;
-  try {
-    value = JSON.parse(decoder.decode(body));
-  } catch (error) {
-    throw badRequest(`Can not unmarshal Request body to struct, error: ${messageOf(error)}`);
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw badRequest('Can not unmarshal Request body to struct, error: the body is not an object');
-  dropNulls(value as Partial<VirtualMachine>);
-  const { kind, spec, metadata } = value as Partial<VirtualMachine>;
+  const value = readBody(body, MAX_BODY) as Partial<VirtualMachine>;
+  dropNulls(value);
+  const { kind, spec, metadata } = value;
   // As when a machine is created: its domain may be left out.
-  if (isObject(spec?.template) && isOpen(spec.template.spec)) spec.template.spec = withDomain(spec.template.spec);
+  if (isJsonObject(spec?.template) && isOpen(spec.template.spec)) spec.template.spec = withDomain(spec.template.spec);
   const causes = [
     ...pruneUnknown(SCHEMA, value, { custom: true })
       .filter((path) => !/^(metadata|status)\b/.test(path))
@@ -75,12 +67,8 @@ function readVirtualMachine(body: Uint8Array): VirtualMachine {
   if (causes.length === 0 && spec?.template === undefined)
     causes.push({ message: 'spec.template in body is required' });
   if (causes.length > 0) {
-    throw new ApiError({
-      code: 400,
-      reason: 'BadRequest',
-      message: 'Object is not a valid VirtualMachine',
-      details: { causes: causes as NonNullable<NonNullable<Status['details']>['causes']> },
-    });
+    const details = { causes: causes as NonNullable<NonNullable<Status['details']>['causes']> };
+    throw new ApiError({ code: 400, reason: 'BadRequest', message: 'Object is not a valid VirtualMachine', details });
   }
   return { ...(value as VirtualMachine), metadata: { ...metadata } };
 }
@@ -89,9 +77,9 @@ function readVirtualMachine(body: Uint8Array): VirtualMachine {
 function dropNulls(vm: Partial<VirtualMachine>): void {
   if (vm.status === null) delete vm.status;
   if (vm.metadata === null) delete vm.metadata;
-  if (!isObject(vm.metadata)) return;
-  for (const [member, value] of Object.entries(vm.metadata))
-    if (value === null) delete vm.metadata[member as keyof typeof vm.metadata];
+  const { metadata } = vm as { metadata?: unknown };
+  if (!isJsonObject(metadata)) return;
+  for (const [member, value] of Object.entries(metadata)) if (value === null) delete metadata[member];
 }
 
 /** A finding in the words of OpenAPI: some of them name the field themselves. */
@@ -101,9 +89,6 @@ function textOf({ type, field, detail }: FieldError): string {
   return detail.startsWith(where) ? detail : where + detail;
 }
 
-const isObject = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** Whether a domain may be filled into the spec of a template: what is of another type is the schema's to refuse. */
 const isOpen = (spec: VirtualMachine['spec']['template']['spec']): boolean =>
-  spec === undefined || (isObject(spec) && (spec.domain === undefined || isObject(spec.domain)));
+  spec === undefined || (isJsonObject(spec) && (spec.domain === undefined || isJsonObject(spec.domain)));

@@ -1,6 +1,6 @@
 /** memorydump and removememorydump: a request in the status of the machine, once it can be met (virt-api `rest/memorydump.go`). */
 
-import { ApiError, badRequest, conflict, internalError, notFound } from '@coracle/apimachinery/meta/status';
+import { type ApiError, badRequest, conflict, notFound } from '@coracle/apimachinery/meta/status';
 import {
   compareQuantity,
   formatQuantity,
@@ -9,11 +9,12 @@ import {
 } from '@coracle/apimachinery/quantity/quantity';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
 import { orAbsent } from '@coracle/client/api-failure';
+import type { JsonPatchOperation } from '@coracle/client/client';
 import { VIRTUAL_MACHINES, type VirtualMachine, type VirtualMachineInstance } from '../../../kinds/kubevirt.ts';
 import { guestMemoryBytes } from '../../../rules/launcher/launcher-resources.ts';
 import type { DumpRequest } from '../../../rules/memory-dump/memory-dump.ts';
-import { empty, messageOf, readOptions, VMI_NOT_RUNNING, vmConflict, vmiConflict } from './responses.ts';
-import { type Call, fetchVm, fetchVmi, type Handler, isRunning } from './subresource-context.ts';
+import { empty, readOptions, VMI_NOT_RUNNING, vmConflict, vmiConflict } from './responses.ts';
+import { type Call, fetchVm, fetchVmi, type Handler, isRunning, orRefused, patchWith } from './subresource-context.ts';
 
 const CLAIM = { group: '', resource: 'persistentvolumeclaim' };
 /** Registers, devices and the file's own headers, as upstream reckons them. */
@@ -47,20 +48,15 @@ export const memoryDump: Handler = async (call) => {
 export const removeMemoryDump: Handler = async (call) => {
   const vm = await fetchVm(call);
   const known = vm.status?.memoryDumpRequest;
-  if (!known)
-    throw vmConflict(
-      call.key.name,
-      `can't remove memory dump association for vm ${call.key.name}, no association found`,
-    );
-  if (known.remove)
-    throw vmConflict(call.key.name, `memory dump remove request for pvc [${known.claimName}] already exists`);
+  const { name } = call.key;
+  if (!known) throw vmConflict(name, `can't remove memory dump association for vm ${name}, no association found`);
+  if (known.remove) throw vmConflict(name, `memory dump remove request for pvc [${known.claimName}] already exists`);
   return request(call, vm, { claimName: known.claimName, phase: 'Dissociating', remove: true });
 };
 
 async function checkClaim({ key, options, request: { signal } }: Call, vmi: VirtualMachineInstance, name: string) {
-  const claim = await orAbsent(
-    options.client.get(PERSISTENT_VOLUME_CLAIMS, { namespace: key.namespace, name }, { signal }),
-  );
+  const claimKey = { namespace: key.namespace, name };
+  const claim = await orAbsent(options.client.get(PERSISTENT_VOLUME_CLAIMS, claimKey, { signal }));
   if (!claim) throw notFound(CLAIM, name);
   const { volumeMode, accessModes = [], resources } = claim.spec ?? {};
   if (volumeMode === 'Block') throw conflict(CLAIM, name, 'pvc should be filesystem pvc');
@@ -72,26 +68,13 @@ async function checkClaim({ key, options, request: { signal } }: Call, vmi: Virt
     throw conflict(CLAIM, name, `pvc size [${formatQuantity(size)}] should be bigger then [${formatQuantity(least)}]`);
 }
 
-async function request({ key, options, request: { signal } }: Call, vm: VirtualMachine, value: DumpRequest) {
+async function request(call: Call, { status }: VirtualMachine, value: DumpRequest) {
   const path = '/status/memoryDumpRequest';
-  const before = vm.status?.memoryDumpRequest ?? null;
-  try {
-    await options.client.patch(
-      VIRTUAL_MACHINES,
-      key,
-      {
-        type: 'json',
-        body: [
-          ...(vm.status === undefined ? [{ op: 'add' as const, path: '/status', value: {} }] : []),
-          { op: 'test', path, value: before },
-          { op: 'add', path, value },
-        ],
-      },
-      { subresource: 'status', signal },
-    );
-  } catch (error) {
-    if (error instanceof ApiError && (error.code === 422 || error.code === 409)) throw error;
-    throw internalError(`unable to patch vm status: ${messageOf(error)}`, error);
-  }
+  const patch: JsonPatchOperation[] = [
+    ...(status === undefined ? [{ op: 'add' as const, path: '/status', value: {} }] : []),
+    { op: 'test', path, value: status?.memoryDumpRequest ?? null },
+    { op: 'add', path, value },
+  ];
+  await orRefused(patchWith(call, VIRTUAL_MACHINES, patch, { subresource: 'status' }), 'unable to patch vm status: ');
   return empty(202);
 }

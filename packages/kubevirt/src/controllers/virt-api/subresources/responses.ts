@@ -1,5 +1,6 @@
 /** Bodies and codes of the subresource API. */
 
+import { isJsonObject, type JsonObject } from '@coracle/apimachinery/meta/own-property';
 import { ApiError, badRequest, conflict, forbidden, internalError, notFound } from '@coracle/apimachinery/meta/status';
 import type { ApiResponse } from '@coracle/runtime/http/seam';
 
@@ -46,28 +47,31 @@ const decoder = new TextDecoder();
 const MAX_OPTIONS = 64 * 1024;
 
 /** The options in a body; none are an empty object. Throws ApiError 400 for what is no JSON object. */
-export function readOptions(body: Uint8Array): Readonly<Record<string, unknown>> {
-  if (body.length === 0) return {};
-  if (body.length > MAX_OPTIONS) throw badRequest(`the body exceeds ${MAX_OPTIONS} bytes`);
+export const readOptions = (body: Uint8Array): Readonly<JsonObject> =>
+  body.length === 0 ? {} : readBody(body, MAX_OPTIONS, {});
+
+/** The JSON object in a body of at most `max` bytes; `ofNull` where it is null. Throws ApiError 400 for anything else. */
+export function readBody(body: Uint8Array, max: number, ofNull?: JsonObject): JsonObject {
+  if (body.length > max) throw badRequest(`the body exceeds ${max} bytes`);
   let value: unknown;
   try {
     value = JSON.parse(decoder.decode(body));
   } catch (error) {
-    throw badRequest(`Can not unmarshal Request body to struct, error: ${messageOf(error)}`);
+    throw notDecoded(messageOf(error));
   }
-  if (value === null) return {};
-  if (typeof value !== 'object' || Array.isArray(value)) {
-    throw badRequest('Can not unmarshal Request body to struct, error: the body is not an object');
-  }
-  return value as Record<string, unknown>;
+  if (value === null && ofNull) return ofNull;
+  if (!isJsonObject(value)) throw notDecoded('the body is not an object');
+  return value;
 }
 
+/** What was sent is not what the endpoint reads. */
+export const notDecoded = (why: string): ApiError =>
+  badRequest(`Can not unmarshal Request body to struct, error: ${why}`);
+
 /** True for `dryRun: ["All"]`; throws ApiError 400 for any other directive. */
-export function isDryRun(options: Readonly<Record<string, unknown>>): boolean {
-  const { dryRun } = options;
+export function isDryRun({ dryRun }: Readonly<JsonObject>): boolean {
   if (dryRun === undefined || dryRun === null) return false;
-  if (!Array.isArray(dryRun) || dryRun.some((directive) => directive !== 'All')) {
+  if (!Array.isArray(dryRun) || dryRun.some((directive) => directive !== 'All'))
     throw badRequest('dryRun must be ["All"] or absent');
-  }
   return dryRun.length > 0;
 }

@@ -9,7 +9,7 @@ import { evacuateCancelVm, evacuateCancelVmi } from './evacuate-cancel.ts';
 import { expandSpecOfVm, expandVmSpec } from './expand-spec.ts';
 import { memoryDump, removeMemoryDump } from './memory-dump.ts';
 import { objectGraphOfVm, objectGraphOfVmi } from './object-graph.ts';
-import { failure, json, text } from './responses.ts';
+import { failure, json, messageOf, text } from './responses.ts';
 import type { Handler, SubresourceOptions, SubresourceUser } from './subresource-context.ts';
 import { attestation, redefineCheckpoint, usbRedirection, vsock } from './unavailable-actions.ts';
 import { migrateVm, restartVm, startVm, stopVm } from './vm-power.ts';
@@ -36,8 +36,8 @@ import {
 
 import { addVolumeToVm, addVolumeToVmi, removeVolumeFromVm, removeVolumeFromVmi } from './volume-changes.ts';
 
-export const SUBRESOURCE_GROUP = 'subresources.kubevirt.io';
-export const SUBRESOURCE_VERSIONS = ['v1', 'v1alpha3'] as const;
+const GROUP = 'subresources.kubevirt.io';
+const VERSIONS = ['v1', 'v1alpha3'] as const;
 
 /** What is asked of the authoriser: the attributes of a SubjectAccessReview. */
 export interface SubresourceAttributes {
@@ -52,7 +52,7 @@ export interface SubresourceAttributes {
 }
 
 /** The part of a parsed request that is read here. */
-export interface SubresourceRequestInfo {
+interface SubresourceRequestInfo {
   readonly version: string;
   readonly namespace: string;
   readonly resource: string;
@@ -140,54 +140,37 @@ const ROUTES: readonly Route[] = [
 
 const VERB: Readonly<Record<string, string>> = { GET: 'get', PUT: 'update' };
 
-/** One entry of the API's resource list. */
-export interface DiscoveryEntry {
-  readonly name: string;
-  readonly singularName: string;
-  readonly namespaced: boolean;
-  readonly kind: string;
-  readonly verbs: readonly string[];
-}
-
 /** One operation, with what varies in its path in braces. */
-export interface Operation {
+interface Operation {
   readonly method: 'get' | 'put';
   /** Below the version of the API. */
   readonly path: string;
   readonly id: string;
 }
 
-export interface SubresourceApi {
-  readonly group: string;
-  readonly versions: readonly string[];
-  readonly discovery: readonly DiscoveryEntry[];
-  /** For `/openapi/v2`. */
-  readonly operations: readonly Operation[];
-  /** Answers one authenticated request; never rejects. `authorize` takes the place of the one given at creation. */
-  handle(
-    request: ApiRequest,
-    user: SubresourceUser,
-    info: SubresourceRequestInfo,
-    authorize?: SubresourceAuthorizer,
-  ): Promise<ApiResponse>;
-}
-
-export function createSubresourceApi(options: CreateSubresourceApiOptions): SubresourceApi {
+/** The API by its group, the entries of its resource list, and its operations for `/openapi/v2`. */
+export function createSubresourceApi(options: CreateSubresourceApiOptions) {
   return {
-    group: SUBRESOURCE_GROUP,
-    versions: SUBRESOURCE_VERSIONS,
+    group: GROUP,
+    versions: VERSIONS,
     discovery: discoveryEntries(),
     operations: operations(),
-    async handle(request, user, info, authorize = options.authorize) {
+    /** Answers one authenticated request; never rejects. `authorize` takes the place of the one given at creation. */
+    async handle(
+      request: ApiRequest,
+      user: SubresourceUser,
+      info: SubresourceRequestInfo,
+      authorize = options.authorize,
+    ): Promise<ApiResponse> {
       try {
-        const open = info.namespace === '' ? openEndpoint(info, options) : undefined;
-        if (open !== undefined) return open;
+        const open = info.namespace === '' ? OPEN.find(({ name }) => name === info.resource) : undefined;
+        if (open !== undefined) return open.answer(options);
         const found = findRoute(request, info);
         if ('status' in found) return found;
         const decision = await authorize(user, {
           type: 'resource',
           verb: VERB[request.method]!,
-          group: SUBRESOURCE_GROUP,
+          group: GROUP,
           version: info.version,
           resource: info.resource,
           // The route's path and not the request's: port and protocol of a forward are no matter of permission.
@@ -212,34 +195,27 @@ export function createSubresourceApi(options: CreateSubresourceApiOptions): Subr
         });
         return response;
       } catch (error) {
-        if (!(error instanceof ApiError)) {
-          options.log.error('subresource request failed', {
-            path: request.path,
-            error: error instanceof Error ? error.message : String(error),
-          });
-        }
+        if (!(error instanceof ApiError))
+          options.log.error('subresource request failed', { path: request.path, error: messageOf(error) });
         return failure(error);
       }
     },
   };
 }
 
-/** Endpoints that ask for no authorisation. */
-function openEndpoint(
-  { resource }: SubresourceRequestInfo,
-  { version, build }: SubresourceOptions,
-): ApiResponse | undefined {
-  switch (resource) {
-    case 'version':
-      return serverVersion(version, build);
-    case 'healthz':
-      return healthy();
-    case 'guestfs':
-      return guestfs(version);
-    default:
-      return undefined;
-  }
+/** An endpoint without a namespace, which asks for no authorisation. */
+interface OpenEndpoint {
+  readonly name: string;
+  /** Upstream's operationId. */
+  readonly id: string;
+  readonly answer: (options: SubresourceOptions) => ApiResponse;
 }
+
+const OPEN: readonly OpenEndpoint[] = [
+  { name: 'version', id: 'Version', answer: ({ version, build }) => serverVersion(version, build) },
+  { name: 'healthz', id: 'CheckHealth', answer: healthy },
+  { name: 'guestfs', id: 'Guestfs', answer: ({ version }) => guestfs(version) },
+];
 
 const segmentsOf = (path: string): string[] => (path === '' ? [] : path.split('/'));
 
@@ -274,8 +250,8 @@ function findRoute(
       });
 }
 
-function discoveryEntries(): DiscoveryEntry[] {
-  const entry = (name: string, namespaced: boolean, verb: string): DiscoveryEntry => ({
+function discoveryEntries() {
+  const entry = (name: string, namespaced: boolean, verb: string) => ({
     name,
     singularName: '',
     namespaced,
@@ -286,12 +262,9 @@ function discoveryEntries(): DiscoveryEntry[] {
     ...ROUTES.map(({ resource, path, method }) =>
       entry(path === '' ? resource : `${resource}/${path}`, true, VERB[method]!),
     ),
-    ...Object.keys(OPEN).map((name) => entry(name, false, 'get')),
+    ...OPEN.map(({ name }) => entry(name, false, 'get')),
   ].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
-
-/** Endpoints without a namespace, by upstream's operationId. */
-const OPEN: Readonly<Record<string, string>> = { version: 'Version', healthz: 'CheckHealth', guestfs: 'Guestfs' };
 
 function operations(): Operation[] {
   const of = ({ resource, path, method, operation, rest }: Route): Operation[] => {
@@ -303,5 +276,5 @@ function operations(): Operation[] {
       { ...one, path: `${place}/{port}/{protocol}`, id: `${operation}WithProtocol` },
     ];
   };
-  return [...ROUTES.flatMap(of), ...Object.entries(OPEN).map(([path, id]): Operation => ({ method: 'get', path, id }))];
+  return [...ROUTES.flatMap(of), ...OPEN.map(({ name, id }): Operation => ({ method: 'get', path: name, id }))];
 }

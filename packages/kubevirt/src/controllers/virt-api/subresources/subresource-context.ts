@@ -1,9 +1,11 @@
 /** What the handlers of the subresource API share. */
 
-import type { ObjectKey } from '@coracle/apimachinery/meta/object';
-import { ApiError, internalError } from '@coracle/apimachinery/meta/status';
+import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
+import type { KubeObject, ObjectKey } from '@coracle/apimachinery/meta/object';
+import { type ApiError, internalError } from '@coracle/apimachinery/meta/status';
 import type { VersionFacts } from '@coracle/apimachinery/meta/version-info';
-import type { Client } from '@coracle/client/client';
+import { isApiError, orAbsent } from '@coracle/client/api-failure';
+import type { Client, JsonPatchOperation } from '@coracle/client/client';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { ApiHandler, ApiRequest, ApiResponse } from '@coracle/runtime/http/seam';
 import type { Logger } from '@coracle/runtime/log/log';
@@ -54,25 +56,20 @@ export interface Call {
 
 export type Handler = (call: Call) => Promise<ApiResponse>;
 
-const is404 = (error: unknown): boolean => error instanceof ApiError && error.code === 404;
+export async function findVm({ key, request, options }: Call): Promise<VirtualMachine | undefined> {
+  const found = orAbsent(options.client.get(VIRTUAL_MACHINES, key, { signal: request.signal }));
+  return orInternal(found, `unable to retrieve vm [${key.name}]: `);
+}
 
-export async function fetchVm({ key, request, options }: Call): Promise<VirtualMachine> {
-  try {
-    return await options.client.get(VIRTUAL_MACHINES, key, { signal: request.signal });
-  } catch (error) {
-    throw is404(error)
-      ? vmNotFound(key.name)
-      : internalError(`unable to retrieve vm [${key.name}]: ${messageOf(error)}`, error);
-  }
+export async function fetchVm(call: Call): Promise<VirtualMachine> {
+  const vm = await findVm(call);
+  if (vm === undefined) throw vmNotFound(call.key.name);
+  return vm;
 }
 
 export async function findVmi({ key, request, options }: Call): Promise<VirtualMachineInstance | undefined> {
-  try {
-    return await options.client.get(VIRTUAL_MACHINE_INSTANCES, key, { signal: request.signal });
-  } catch (error) {
-    if (is404(error)) return undefined;
-    throw internalError(`unable to retrieve vmi [${key.name}]: ${messageOf(error)}`, error);
-  }
+  const found = orAbsent(options.client.get(VIRTUAL_MACHINE_INSTANCES, key, { signal: request.signal }));
+  return orInternal(found, `unable to retrieve vmi [${key.name}]: `);
 }
 
 export async function fetchVmi(call: Call): Promise<VirtualMachineInstance> {
@@ -87,11 +84,33 @@ export async function fetchVmiOfVm(call: Call): Promise<VirtualMachineInstance> 
   if (vm.status?.created !== true) throw vmConflict(call.key.name, 'VMI is not started');
   const vmi = await findVmi(call);
   if (vmi === undefined) throw vmiNotFound(call.key.name);
-  if (!vmi.metadata.ownerReferences?.some(({ uid }) => uid === vm.metadata.uid)) {
+  if (!vmi.metadata.ownerReferences?.some(({ uid }) => uid === vm.metadata.uid))
     throw internalError(`the vmi [${call.key.name}] was not started by the vm of that name`);
-  }
   return vmi;
 }
+
+/** What the API answers; its refusals are internal errors whose message begins with `what`. */
+export const orInternal = <T>(pending: Promise<T>, what = ''): Promise<T> =>
+  pending.catch((error: unknown) => {
+    throw internalError(what + messageOf(error), error);
+  });
+
+/** Patches the object that a request is about. */
+export const patchWith = <T extends KubeObject>(
+  { key, request, options }: Call,
+  type: ResourceType<T>,
+  body: JsonPatchOperation[],
+  more: { readonly subresource?: 'status'; readonly dryRun?: boolean } = {},
+): Promise<T> => options.client.patch(type, key, { type: 'json', body }, { signal: request.signal, ...more });
+
+/** True when a `test` of a patch did not hold, or the object is refused: somebody else was faster, mostly. */
+export const isRefused = (error: unknown): error is ApiError => isApiError(error, 409, 422);
+
+/** The same of a patch that is refused: that goes to the client as it is. */
+export const orRefused = <T>(pending: Promise<T>, what: string): Promise<T> =>
+  pending.catch((error: unknown) => {
+    throw isRefused(error) ? error : internalError(what + messageOf(error), error);
+  });
 
 export const isRunning = ({ status }: VirtualMachineInstance): boolean => status?.phase === 'Running';
 

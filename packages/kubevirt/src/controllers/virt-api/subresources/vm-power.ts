@@ -1,18 +1,32 @@
 /** start, stop and restart of a virtual machine, and migrate: each decides, and leaves the doing to the controllers. */
 
+import { keyOf } from '@coracle/apimachinery/meta/object';
 import { hasEnded, isConditionTrue } from '@coracle/apimachinery/meta/object-state';
-import { ApiError, badRequest, internalError } from '@coracle/apimachinery/meta/status';
+import { badRequest, internalError } from '@coracle/apimachinery/meta/status';
 import { PODS } from '@coracle/apimachinery/types/resource-types';
+import { isApiError, orAbsent } from '@coracle/client/api-failure';
 import type { JsonPatchOperation } from '@coracle/client/client';
 import {
   VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
   type VirtualMachineInstance,
+  type VirtualMachineInstanceMigration,
 } from '../../../kinds/kubevirt.ts';
-import { changeRequestPatch, gracePeriodPatch, runningPatch, runStrategyOf } from './change-requests.ts';
-import { empty, isDryRun, messageOf, readOptions, VM_NOT_RUNNING, vmConflict } from './responses.ts';
-import { type Call, fetchVm, fetchVmi, findVmi, type Handler, hasCondition } from './subresource-context.ts';
+import { effectiveRunStrategy } from '../../../rules/run-strategy/run-strategy.ts';
+import { changeRequestPatch, gracePeriodPatch, runningPatch } from './change-requests.ts';
+import { empty, isDryRun, messageOf, notDecoded, readOptions, VM_NOT_RUNNING, vmConflict } from './responses.ts';
+import {
+  type Call,
+  fetchVm,
+  fetchVmi,
+  findVmi,
+  type Handler,
+  hasCondition,
+  isRunning,
+  orInternal,
+  patchWith,
+} from './subresource-context.ts';
 
 const RECOVERY_REQUIRED =
   'VM recovery required: Volume migration failed, leaving some volumes pointing to non-consistent targets; manual intervention is needed to reassign them to their original volumes.';
@@ -25,18 +39,15 @@ export const startVm: Handler = async (call) => {
   const vm = await fetchVm(call);
   const vmi = await findVmi(call);
   const phase = vmi?.status?.phase;
-  if (vmi !== undefined && !hasEnded(vmi) && phase !== undefined && phase !== 'Unknown') {
+  if (vmi !== undefined && !hasEnded(vmi) && phase !== undefined && phase !== 'Unknown')
     throw vmConflict(name, 'VM is already running');
-  }
-  if (isConditionTrue(vm, 'ManualRecoveryRequired')) {
-    throw vmConflict(name, RECOVERY_REQUIRED);
-  }
+  if (isConditionTrue(vm, 'ManualRecoveryRequired')) throw vmConflict(name, RECOVERY_REQUIRED);
   const options = readOptions(call.request.body);
   const paused = options['paused'] === true;
   const start = { action: 'Start' as const, ...(paused && { data: { paused: 'true' } }) };
   const dryRun = isDryRun(options);
 
-  const strategy = runStrategyOf(vm);
+  const strategy = effectiveRunStrategy(vm.spec);
   switch (strategy) {
     case 'Halted':
       // A paused start goes through a request: the controller switches the spec on when it has seen it.
@@ -45,17 +56,12 @@ export const startVm: Handler = async (call) => {
       break;
     case 'RerunOnFailure':
     case 'Manual': {
-      if (strategy === 'RerunOnFailure' && phase === 'Failed') {
+      if (strategy === 'RerunOnFailure' && phase === 'Failed')
         throw vmConflict(name, `${strategy} does not support starting VM from failed state`);
-      }
-      const lingers = vmi !== undefined && hasEnded(vmi);
-      const requests = lingers ? [stopRequest(vmi), start] : [start];
+      const requests = vmi && hasEnded(vmi) ? [stopRequest(vmi), start] : [start];
       await patchVm(call, { status: true, dryRun, patch: changeRequestPatch(vm, requests) });
       break;
     }
-    case 'Always':
-    case 'Once':
-      throw vmConflict(name, `${strategy} does not support manual start requests`);
     default:
       throw vmConflict(name, `${strategy} does not support manual start requests`);
   }
@@ -70,24 +76,14 @@ export const stopVm: Handler = async (call) => {
   const vm = await fetchVm(call);
   const vmi = await findVmi(call);
   const running = vmi !== undefined && !hasEnded(vmi);
-  const strategy = runStrategyOf(vm);
+  const strategy = effectiveRunStrategy(vm.spec);
   const oldGrace = vmi?.spec.terminationGracePeriodSeconds;
 
   if (strategy !== 'Always' && strategy !== 'Once' && !running) throw vmConflict(name, VM_NOT_RUNNING);
-  if (strategy === 'Halted' && (gracePeriod === undefined || (oldGrace !== undefined && gracePeriod >= oldGrace))) {
+  if (strategy === 'Halted' && (gracePeriod === undefined || (oldGrace !== undefined && gracePeriod >= oldGrace)))
     throw vmConflict(name, `${strategy} only supports manual stop requests with a shorter graceperiod`);
-  }
   if (running && gracePeriod !== undefined && !dryRun) {
-    await call.options.client
-      .patch(
-        VIRTUAL_MACHINE_INSTANCES,
-        call.key,
-        { type: 'json', body: gracePeriodPatch(oldGrace, gracePeriod) },
-        { signal: call.request.signal },
-      )
-      .catch((error: unknown) => {
-        throw internalError(messageOf(error), error);
-      });
+    await orInternal(patchWith(call, VIRTUAL_MACHINE_INSTANCES, gracePeriodPatch(oldGrace, gracePeriod)));
   }
   if (strategy === 'Always' || strategy === 'Once') {
     await patchVm(call, { status: false, dryRun, patch: runningPatch(vm, false) });
@@ -102,31 +98,20 @@ export const restartVm: Handler = async (call) => {
   const options = readOptions(call.request.body);
   const gracePeriod = optionalNumber(options, 'gracePeriodSeconds');
   const dryRun = isDryRun(options);
-  if (gracePeriod !== undefined && gracePeriod > 0) {
+  if (gracePeriod !== undefined && gracePeriod > 0)
     throw badRequest('For force restart, only gracePeriod=0 is supported for now');
-  }
-  if (gracePeriod !== undefined && gracePeriod < 0) {
-    throw badRequest('gracePeriod has to be greater or equal to 0');
-  }
+  if (gracePeriod !== undefined && gracePeriod < 0) throw badRequest('gracePeriod has to be greater or equal to 0');
   const vm = await fetchVm(call);
   // A restart in the midst of a move would lose what was not moved yet.
-  if (isConditionTrue(vm, 'VolumesChange')) {
-    throw vmConflict(name, RECOVERY_REQUIRED);
-  }
-  const strategy = runStrategyOf(vm);
-  if (strategy === 'Halted' || strategy === 'Once') {
+  if (isConditionTrue(vm, 'VolumesChange')) throw vmConflict(name, RECOVERY_REQUIRED);
+  const strategy = effectiveRunStrategy(vm.spec);
+  if (strategy === 'Halted' || strategy === 'Once')
     throw vmConflict(name, `RunStategy ${strategy} does not support manual restart requests`);
-  }
   const vmi = await findVmi(call);
   if (vmi === undefined) throw vmConflict(name, `${VM_NOT_RUNNING}: Halted`);
-  if (hasCondition(vmi, 'VolumesChange', 'True')) {
+  if (hasCondition(vmi, 'VolumesChange', 'True'))
     throw vmConflict(name, 'VM cannot be restarted while its volumes are being moved');
-  }
-  await patchVm(call, {
-    status: true,
-    dryRun,
-    patch: changeRequestPatch(vm, [stopRequest(vmi), { action: 'Start' }]),
-  });
+  await patchVm(call, { status: true, dryRun, patch: changeRequestPatch(vm, [stopRequest(vmi), { action: 'Start' }]) });
   if (gracePeriod === 0 && !dryRun) await deleteLauncher(call, vmi);
   return empty(202);
 };
@@ -136,28 +121,19 @@ export const migrateVm: Handler = async (call) => {
   const options = readOptions(request.body);
   const dryRun = isDryRun(options);
   const selector = options['addedNodeSelector'];
+  const addedNodeSelector = typeof selector === 'object' ? (selector as Record<string, string> | null) : null;
   await fetchVm(call);
   const vmi = await fetchVmi(call);
-  if (vmi.status?.phase !== 'Running') throw vmConflict(key.name, VM_NOT_RUNNING);
-  await context.client
-    .create(
-      VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
-      {
-        apiVersion: 'kubevirt.io/v1',
-        kind: 'VirtualMachineInstanceMigration',
-        metadata: { generateName: 'kubevirt-migrate-vm-', namespace: key.namespace },
-        spec: {
-          vmiName: key.name,
-          ...(typeof selector === 'object' &&
-            selector !== null && { addedNodeSelector: selector as Record<string, string> }),
-        },
-      },
-      // Also in a dry run: whether a migration may be made is for the admission to say.
-      { dryRun, signal: request.signal },
-    )
-    .catch((error: unknown) => {
-      throw internalError(messageOf(error), error);
-    });
+  if (!isRunning(vmi)) throw vmConflict(key.name, VM_NOT_RUNNING);
+  const migration: VirtualMachineInstanceMigration = {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachineInstanceMigration',
+    metadata: { generateName: 'kubevirt-migrate-vm-', namespace: key.namespace },
+    spec: { vmiName: key.name, ...(addedNodeSelector && { addedNodeSelector }) },
+  };
+  // Also in a dry run: whether a migration may be made is for the admission to say.
+  const asked = { dryRun, signal: request.signal };
+  await orInternal(context.client.create(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, migration, asked));
   return empty(202);
 };
 
@@ -169,58 +145,43 @@ const stopRequest = (vmi: VirtualMachineInstance) => ({
 function optionalNumber(options: Readonly<Record<string, unknown>>, member: string): number | undefined {
   const value = options[member];
   if (value === undefined || value === null) return undefined;
-  if (typeof value !== 'number' || !Number.isInteger(value)) {
-    throw badRequest(`Can not unmarshal Request body to struct, error: ${member} is not an integer`);
-  }
+  if (typeof value !== 'number' || !Number.isInteger(value)) throw notDecoded(`${member} is not an integer`);
   return value;
 }
 
 /** A dry run has checked everything by now and writes nothing. */
 async function patchVm(
-  { key, request, options }: Call,
+  call: Call,
   { patch, status, dryRun }: { patch: JsonPatchOperation[]; status: boolean; dryRun: boolean },
 ): Promise<void> {
   if (dryRun) return;
   try {
-    await options.client.patch(
-      VIRTUAL_MACHINES,
-      key,
-      { type: 'json', body: patch },
-      { signal: request.signal, ...(status && { subresource: 'status' }) },
-    );
+    await patchWith(call, VIRTUAL_MACHINES, patch, { ...(status && { subresource: 'status' }) });
   } catch (error) {
-    throw isLostRace(error) ? vmConflict(key.name, messageOf(error)) : internalError(messageOf(error), error);
+    throw isLostRace(error) ? vmConflict(call.key.name, messageOf(error)) : internalError(messageOf(error), error);
   }
 }
 
 /** A `test` that did not hold: somebody else was faster. A refused object has the same code but another message. */
 const isLostRace = (error: unknown): boolean =>
-  error instanceof ApiError &&
-  (error.code === 409 || (error.code === 422 && error.message.startsWith('the server rejected our request')));
+  isApiError(error, 409) || (isApiError(error, 422) && error.message.startsWith('the server rejected our request'));
 
 /** Makes a restart swift: the launcher goes at once instead of waiting for the guest. */
 async function deleteLauncher({ key, request, options }: Call, vmi: VirtualMachineInstance): Promise<void> {
   const { signal } = request;
-  try {
-    const pods = await options.client.list(PODS, {
-      namespace: key.namespace,
-      labelSelector: `kubevirt.io=virt-launcher,kubevirt.io/created-by=${vmi.metadata.uid}`,
-      fieldSelector: 'status.phase=Running',
-      signal,
-    });
-    const migration = vmi.status?.migrationState;
-    const pod =
-      pods.items.length > 1 && migration?.completed
-        ? pods.items.find(({ metadata }) => metadata.name === migration.targetPod)
-        : pods.items[0];
-    if (pod === undefined) return;
-    await options.client.delete(
-      PODS,
-      { namespace: key.namespace, name: pod.metadata.name! },
-      { gracePeriodSeconds: SWIFT_GRACE_SECONDS, signal },
-    );
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 404) return;
-    throw internalError(messageOf(error), error);
-  }
+  const listed = options.client.list(PODS, {
+    namespace: key.namespace,
+    labelSelector: `kubevirt.io=virt-launcher,kubevirt.io/created-by=${vmi.metadata.uid}`,
+    fieldSelector: 'status.phase=Running',
+    signal,
+  });
+  const { items = [] } = (await orInternal(orAbsent(listed))) ?? {};
+  const migration = vmi.status?.migrationState;
+  const pod =
+    items.length > 1 && migration?.completed
+      ? items.find(({ metadata }) => metadata.name === migration.targetPod)
+      : items[0];
+  if (pod === undefined) return;
+  const swiftly = { gracePeriodSeconds: SWIFT_GRACE_SECONDS, signal };
+  await orInternal(orAbsent(options.client.delete(PODS, keyOf(pod), swiftly)));
 }

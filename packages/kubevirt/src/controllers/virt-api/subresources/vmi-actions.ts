@@ -1,6 +1,6 @@
 /** Requests that the node's agent carries out: pause and its like, guest information, console and port forward. */
 
-import { ApiError, badRequest, internalError } from '@coracle/apimachinery/meta/status';
+import { type ApiError, badRequest, internalError } from '@coracle/apimachinery/meta/status';
 import { type VersionFacts, versionInfo } from '@coracle/apimachinery/meta/version-info';
 import { wholeBody } from '@coracle/client/transport/response-body';
 import { type ApiResponse, redirected } from '@coracle/runtime/http/seam';
@@ -20,9 +20,9 @@ import {
 } from './responses.ts';
 import {
   type Call,
-  fetchVm,
   fetchVmi,
   fetchVmiOfVm,
+  findVm,
   type Handler,
   hasCondition,
   isRunning,
@@ -36,41 +36,40 @@ type Check = (vmi: VirtualMachineInstance) => void;
 
 const nameOf = ({ metadata }: VirtualMachineInstance): string => metadata.name ?? '';
 
+const runningOr =
+  (message: string): Check =>
+  (vmi) => {
+    if (!isRunning(vmi)) throw vmiConflict(nameOf(vmi), message);
+  };
+
+const checkRunning = runningOr(VMI_NOT_RUNNING);
+const checkVmRunning = runningOr(VM_NOT_RUNNING);
+
 const checkPause: Check = (vmi) => {
-  if (!isRunning(vmi)) throw vmiConflict(nameOf(vmi), VM_NOT_RUNNING);
+  checkVmRunning(vmi);
   // A probe of the agent pauses with the guest; the others would see it fail and have it killed.
-  if (vmi.spec.livenessProbe !== undefined && vmi.spec.livenessProbe.guestAgentPing === undefined) {
+  if (vmi.spec.livenessProbe !== undefined && vmi.spec.livenessProbe.guestAgentPing === undefined)
     throw vmiForbidden(nameOf(vmi), 'Pausing VMIs with a non-GuestAgentPing LivenessProbe is not supported');
-  }
   if (hasCondition(vmi, 'Paused')) throw vmiConflict(nameOf(vmi), 'VMI is already paused');
 };
 
 const checkUnpause: Check = (vmi) => {
-  if (!isRunning(vmi)) throw vmiConflict(nameOf(vmi), VMI_NOT_RUNNING);
+  checkRunning(vmi);
   if (!hasCondition(vmi, 'Paused')) throw vmiConflict(nameOf(vmi), 'VMI is not paused');
 };
 
-const checkRunning: Check = (vmi) => {
-  if (!isRunning(vmi)) throw vmiConflict(nameOf(vmi), VMI_NOT_RUNNING);
-};
-
-const checkFreeze: Check = (vmi) => {
-  if (!isRunning(vmi)) throw vmiConflict(nameOf(vmi), VM_NOT_RUNNING);
-};
-
 const checkSoftReboot: Check = (vmi) => {
-  if (!isRunning(vmi)) throw vmiConflict(nameOf(vmi), VM_NOT_RUNNING);
+  checkVmRunning(vmi);
   if (hasCondition(vmi, 'Paused', 'True')) throw vmiConflict(nameOf(vmi), 'VMI is paused');
-  if (!hasCondition(vmi, 'AgentConnected') && vmi.spec.domain.features?.acpi?.enabled === false) {
+  if (!hasCondition(vmi, 'AgentConnected') && vmi.spec.domain.features?.acpi?.enabled === false)
     throw vmiConflict(nameOf(vmi), 'VMI neither have the agent connected nor the ACPI feature enabled');
-  }
 };
 
+/** A refusal is an internal error: that is what clients know. */
 const checkAgent: Check = (vmi) => {
-  checkRunning(vmi);
-  if (!hasCondition(vmi, 'AgentConnected')) {
-    throw vmiConflict(nameOf(vmi), 'VMI does not have guest agent connected');
-  }
+  const refuse = (why: string): ApiError => internalError(vmiConflict(nameOf(vmi), why).message);
+  if (!isRunning(vmi)) throw refuse(VMI_NOT_RUNNING);
+  if (!hasCondition(vmi, 'AgentConnected')) throw refuse('VMI does not have guest agent connected');
 };
 
 const checkConsole: Check = (vmi) => {
@@ -99,22 +98,19 @@ const action =
     const dryRun = options.body !== true && isDryRun(readOptions(call.request.body));
     if (dryRun) return empty(200);
     const answer = await askAgent(call, vmi, { method: 'PUT', path: name });
-    if (answer.status >= 300) throw internalError(await agentMessage(answer, call.request.signal));
+    if (answer.status >= 300) throw await agentFailure(call, answer);
     return empty(200);
   };
 
 export const pauseVmi = action('pause', checkPause);
 /** A snapshot holds the guest still: nobody may wake it meanwhile. An instance without a machine has no snapshots. */
 async function refuseDuringSnapshot(call: Call): Promise<void> {
-  const vm = await fetchVm(call).catch((error: unknown) => {
-    if (error instanceof ApiError && error.code === 404) return undefined;
-    throw error;
-  });
+  const vm = await findVm(call);
   if (vm?.status?.snapshotInProgress !== undefined) throw vmConflict(call.key.name, 'VM snapshot is in progress');
 }
 
 export const unpauseVmi = action('unpause', checkUnpause, { before: refuseDuringSnapshot });
-export const freezeVmi = action('freeze', checkFreeze, { body: true });
+export const freezeVmi = action('freeze', checkVmRunning, { body: true });
 export const unfreezeVmi = action('unfreeze', checkRunning, { body: true });
 /** Begins a backup of the guest's volumes, or breaks it off: the controller of backups asks. */
 export const backupVmi = action('backup', checkRunning, {
@@ -127,33 +123,26 @@ export const backupVmi = action('backup', checkRunning, {
 export const softRebootVmi = action('softreboot', checkSoftReboot);
 export const resetVmi = action('reset', checkRunning);
 
-/** A GET whose JSON comes from the agent. Any failure but a missing instance is a 500: that is what clients know. */
-const guestInformation =
-  (name: string): Handler =>
+/** A GET whose answer comes from the agent. */
+const agentAnswer =
+  (path: string, check: Check, contentType: string): Handler =>
   async (call) => {
     const vmi = await fetchVmi(call);
-    try {
-      checkAgent(vmi);
-    } catch (error) {
-      throw internalError(messageOf(error), error);
-    }
-    const answer = await askAgent(call, vmi, { method: 'GET', path: name });
-    if (answer.status !== 200) throw internalError(await agentMessage(answer, call.request.signal));
-    return { ...answer, headers: { 'content-type': 'application/json' } };
+    check(vmi);
+    const answer = await askAgent(call, vmi, { method: 'GET', path });
+    if (answer.status !== 200) throw await agentFailure(call, answer);
+    return { ...answer, headers: { 'content-type': contentType } };
   };
+
+/** JSON of the agent. Any failure but a missing instance is a 500. */
+const guestInformation = (path: string): Handler => agentAnswer(path, checkAgent, 'application/json');
 
 export const guestOsInfo = guestInformation('guestosinfo');
 export const userList = guestInformation('userlist');
 export const filesystemList = guestInformation('filesystemlist');
 
 /** A picture of the screen. */
-export const screenshotOfVmi: Handler = async (call) => {
-  const vmi = await fetchVmi(call);
-  checkVnc(vmi);
-  const answer = await askAgent(call, vmi, { method: 'GET', path: 'vnc/screenshot' });
-  if (answer.status !== 200) throw internalError(await agentMessage(answer, call.request.signal));
-  return { ...answer, headers: { 'content-type': 'image/png' } };
-};
+export const screenshotOfVmi = agentAnswer('vnc/screenshot', checkVnc, 'image/png');
 
 /** A byte stream between the client and the agent. */
 const stream =
@@ -167,12 +156,9 @@ const stream =
     const vmi = await find(call);
     check(vmi);
     const path = pathOf(call);
-    if (call.request.upgradable !== true) {
-      throw badRequest('this endpoint speaks WebSocket: send an upgrade request');
-    }
+    if (call.request.upgradable !== true) throw badRequest('this endpoint speaks WebSocket: send an upgrade request');
     const answer = await askAgent(call, vmi, { method: 'GET', path });
-    if (answer.upgrade === undefined)
-      throw internalError(`dialing virt-handler: ${await agentMessage(answer, call.request.signal)}`);
+    if (answer.upgrade === undefined) throw await agentFailure(call, answer, 'dialing virt-handler: ');
     const offered = (call.request.headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
     const { upgrade } = answer;
     // The agent takes the client's socket itself: both ends speak the same messages, so nothing stands between them.
@@ -195,12 +181,6 @@ export const vncOfVmi = stream('vnc', checkVnc, () => 'vnc', fetchVmi);
 export const portForwardVmi = stream('portforward', checkPortForward, portForwardPath, fetchVmi);
 export const portForwardVm = stream('portforward', checkPortForward, portForwardPath, fetchVmiOfVm);
 
-/** What the user proved to us is not for the agent to see, or to replay. */
-function withoutCredentials(headers: Readonly<Record<string, string>>): Record<string, string> {
-  const { authorization: _authorization, cookie: _cookie, ...rest } = headers;
-  return rest;
-}
-
 /** The answer of the agent that has the instance. Throws ApiError 400 when none has it, 500 when it is out of reach. */
 async function askAgent(
   { key, request, options }: Call,
@@ -213,11 +193,10 @@ async function askAgent(
       `Unable to connect to VirtualMachineInstance because phase is ${phase ?? ''} instead of Running or Scheduled`,
     );
   }
-  const inner = redirected(request, {
-    method: ask.method,
-    path: `/v1/namespaces/${key.namespace}/virtualmachineinstances/${key.name}/${ask.path}`,
-    headers: withoutCredentials(request.headers),
-  });
+  // What the user proved to us is not for the agent to see, or to replay.
+  const { authorization: _, cookie: __, ...headers } = request.headers;
+  const path = `/v1/namespaces/${key.namespace}/virtualmachineinstances/${key.name}/${ask.path}`;
+  const inner = redirected(request, { method: ask.method, path, headers });
   try {
     const handler = await options.nodeHandler(nodeName);
     return await handler(inner);
@@ -237,18 +216,18 @@ const decoder = new TextDecoder();
 const MAX_AGENT_MESSAGE = 4096;
 
 /** What an agent said of its failure: the message of a Status, or the text as it is. */
-async function agentMessage(answer: ApiResponse, signal: AbortSignal): Promise<string> {
-  const { status } = answer;
+async function agentFailure({ request }: Call, answer: ApiResponse, what = ''): Promise<ApiError> {
   // Over the network the answer comes as a stream. One that breaks off leaves only its status.
-  const bytes = await wholeBody(answer, signal).catch(() => new Uint8Array());
+  const bytes = await wholeBody(answer, request.signal).catch(() => new Uint8Array());
   const text = decoder.decode(bytes.subarray(0, MAX_AGENT_MESSAGE));
   try {
     const parsed = JSON.parse(text) as { message?: unknown };
-    if (typeof parsed?.message === 'string') return parsed.message.replace(/^Internal error occurred: /, '');
+    if (typeof parsed?.message === 'string')
+      return internalError(what + parsed.message.replace(/^Internal error occurred: /, ''));
   } catch {
     // Not JSON: plain text then.
   }
-  return text.trim() === '' ? `the node agent answered ${status}` : text.trim();
+  return internalError(what + (text.trim() || `the node agent answered ${answer.status}`));
 }
 
 /** Facts about this server (KubeVirt's version.Info); no authentication is asked for them. */

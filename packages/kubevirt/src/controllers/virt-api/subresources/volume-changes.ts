@@ -5,23 +5,17 @@
  */
 
 import { isJsonObject, type JsonObject } from '@coracle/apimachinery/meta/own-property';
-import { ApiError, badRequest, internalError } from '@coracle/apimachinery/meta/status';
+import { type ApiError, badRequest } from '@coracle/apimachinery/meta/status';
 import type { JsonPatchOperation } from '@coracle/client/client';
-import {
-  type Disk,
-  VIRTUAL_MACHINE_INSTANCES,
-  VIRTUAL_MACHINES,
-  type VirtualMachine,
-  type Volume,
-} from '../../../kinds/kubevirt.ts';
+import { type Disk, VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES, type Volume } from '../../../kinds/kubevirt.ts';
 import {
   diskPatch,
   EPHEMERAL_VOLUMES,
   ephemeralVolumes,
   plugObstacle,
 } from '../../../rules/live-update/volume-changes.ts';
-import { empty, isDryRun, messageOf, readOptions, VMI_NOT_RUNNING, vmConflict, vmiConflict } from './responses.ts';
-import { type Call, fetchVm, fetchVmi, type Handler, isRunning } from './subresource-context.ts';
+import { empty, isDryRun, readOptions, VMI_NOT_RUNNING, vmConflict, vmiConflict } from './responses.ts';
+import { type Call, fetchVm, fetchVmi, type Handler, isRunning, orRefused, patchWith } from './subresource-context.ts';
 
 const TEMPLATE = '/spec/template/spec';
 const VOLUMES = `${TEMPLATE}/volumes`;
@@ -36,16 +30,8 @@ type Change = (
 /** Throws ApiError 400 for options that say too little. */
 type ReadChange = (options: Readonly<Record<string, unknown>>) => Change;
 
-export const addVolumeToVm: Handler = async (call) => {
-  refuseWithoutGate(call, 'Add');
-  return changeTemplate(call, addition);
-};
-
-export const removeVolumeFromVm: Handler = async (call) => {
-  refuseWithoutGate(call, 'Remove');
-  return changeTemplate(call, removal);
-};
-
+export const addVolumeToVm: Handler = async (call) => changeTemplate(call, 'Add', addition);
+export const removeVolumeFromVm: Handler = async (call) => changeTemplate(call, 'Remove', removal);
 export const addVolumeToVmi: Handler = async (call) => changeInstance(call, 'Add', addition);
 export const removeVolumeFromVmi: Handler = async (call) => changeInstance(call, 'Remove', removal);
 
@@ -71,11 +57,8 @@ async function changeInstance(call: Call, verb: Verb, read: ReadChange) {
   if (isOwned && !options.config().isEnabled('HotplugVolumes'))
     throw badRequest(`Unable to ${verb} Volume because HotplugVolumes feature gate is not enabled.`);
   if (!isRunning(vmi)) throw vmiConflict(key.name, VMI_NOT_RUNNING);
-  const { volumes, disks, added } = attempt(
-    change,
-    { volumes: vmi.spec.volumes, disks: vmi.spec.domain.devices?.disks },
-    (why) => vmiConflict(key.name, why),
-  );
+  const now: Parts = { volumes: vmi.spec.volumes, disks: vmi.spec.domain.devices?.disks };
+  const { volumes, disks, added } = attempt(change, now, (why) => vmiConflict(key.name, why));
   if (added !== undefined && vmi.status?.volumeStatus?.some(({ name }) => name === added))
     throw vmiConflict(key.name, `Unable to add volume [${added}] because it is still being detached`);
   const names = new Set(volumes.map(({ name }) => name));
@@ -86,48 +69,29 @@ async function changeInstance(call: Call, verb: Verb, read: ReadChange) {
     ...diskPatch(vmi.spec, { volumes, disks }),
     ...(isOwned ? [{ op: 'add' as const, path: '/metadata/annotations', value: annotations }] : []),
   ];
-  try {
-    await options.client.patch(
-      VIRTUAL_MACHINE_INSTANCES,
-      key,
-      { type: 'json', body },
-      { signal: request.signal, dryRun: isDryRun(asked) },
-    );
-  } catch (error) {
-    if (error instanceof ApiError && (error.code === 422 || error.code === 409)) throw error;
-    throw internalError(`unable to patch vmi: ${messageOf(error)}`, error);
-  }
+  const dryRun = isDryRun(asked);
+  await orRefused(patchWith(call, VIRTUAL_MACHINE_INSTANCES, body, { dryRun }), 'unable to patch vmi: ');
   return empty(202);
 }
 
-async function changeTemplate(call: Call, read: ReadChange) {
-  const { key, request, options } = call;
-  const asked = readOptions(request.body);
+async function changeTemplate(call: Call, verb: Verb, read: ReadChange) {
+  refuseWithoutGate(call, verb);
+  const asked = readOptions(call.request.body);
   const change = read(asked);
-  const vm = await fetchVm(call);
-  const now = partsOf(vm);
-  const { volumes, disks } = attempt(change, now, (why) => vmConflict(key.name, why));
+  const { spec } = (await fetchVm(call)).spec.template;
+  const now: Parts = { volumes: spec?.volumes, disks: spec?.domain.devices?.disks };
+  const { volumes, disks } = attempt(change, now, (why) => vmConflict(call.key.name, why));
   const patch: JsonPatchOperation[] = [
     // What is not there cannot be tested for.
     ...(now.volumes ? [{ op: 'test' as const, path: VOLUMES, value: now.volumes }] : []),
     ...(now.disks ? [{ op: 'test' as const, path: DISKS, value: now.disks }] : []),
-    ...(vm.spec.template.spec?.domain.devices === undefined
+    ...(spec?.domain.devices === undefined
       ? [{ op: 'add' as const, path: `${TEMPLATE}/domain/devices`, value: {} }]
       : []),
     { op: 'add', path: VOLUMES, value: volumes },
     { op: 'add', path: DISKS, value: disks },
   ];
-  try {
-    await options.client.patch(
-      VIRTUAL_MACHINES,
-      key,
-      { type: 'json', body: patch },
-      { signal: request.signal, dryRun: isDryRun(asked) },
-    );
-  } catch (error) {
-    if (error instanceof ApiError && (error.code === 422 || error.code === 409)) throw error;
-    throw internalError(`unable to patch vm: ${messageOf(error)}`, error);
-  }
+  await orRefused(patchWith(call, VIRTUAL_MACHINES, patch, { dryRun: isDryRun(asked) }), 'unable to patch vm: ');
   return empty(202);
 }
 
@@ -135,11 +99,6 @@ interface Parts {
   readonly volumes: readonly Volume[] | undefined;
   readonly disks: readonly Disk[] | undefined;
 }
-
-const partsOf = ({ spec }: VirtualMachine): Parts => ({
-  volumes: spec.template.spec?.volumes,
-  disks: spec.template.spec?.domain.devices?.disks,
-});
 
 class Unable extends Error {}
 
@@ -188,9 +147,8 @@ function removal({ name }: Readonly<Record<string, unknown>>): Change {
 
 function hotpluggable({ dataVolume, persistentVolumeClaim, ...rest }: JsonObject): JsonObject {
   if (isJsonObject(dataVolume)) return { dataVolume: { ...dataVolume, hotpluggable: true } };
-  if (isJsonObject(persistentVolumeClaim))
-    return { persistentVolumeClaim: { ...persistentVolumeClaim, hotpluggable: true } };
-  return rest;
+  if (!isJsonObject(persistentVolumeClaim)) return rest;
+  return { persistentVolumeClaim: { ...persistentVolumeClaim, hotpluggable: true } };
 }
 
 /** The claim, or the DataVolume, that a volume is of. */
