@@ -38,16 +38,20 @@ export function applyInstancetypeSpec(
   metadata: AnnotatedMeta,
 ): Conflict[] {
   const conflicts: Conflict[] = [];
-  const step: Step = { base, type: layers.type, preference: layers.preference, spec, conflicts };
+  const { type } = layers;
+  const { domain } = spec;
+  const { devices } = domain;
+  const step: Step = { base, type, preference: layers.preference, spec, conflicts };
   applyNodeSelector(step);
-  applySchedulerName(step);
+  if (type.schedulerName && spec.schedulerName) conflictAt(step, 'schedulerName');
+  else if (type.schedulerName) spec.schedulerName = type.schedulerName;
   applyCpu(step);
   applyMemory(step);
   applyIoThreads(step);
-  applyIoThreadsPolicy(step);
-  applyLaunchSecurity(step);
-  applyGpus(step);
-  applyHostDevices(step);
+  layOver(step, 'domain.', domain, 'ioThreadsPolicy', type.ioThreadsPolicy);
+  layOver(step, 'domain.', domain, 'launchSecurity', type.launchSecurity);
+  layOver(step, 'domain.devices.', devices, 'gpus', type.gpus);
+  layOver(step, 'domain.devices.', devices, 'hostDevices', type.hostDevices);
   applyAnnotations(step, metadata);
   return conflicts;
 }
@@ -56,18 +60,26 @@ const conflictAt = ({ base, conflicts }: Step, path: string): void => {
   conflicts.push({ path: `${base}.${path}` });
 };
 
+/** Sets a member that the instance type has to itself: an empty list says nothing on either side. */
+function layOver<T extends object, K extends keyof T & string>(
+  step: Step,
+  path: string,
+  target: T,
+  member: K,
+  value: unknown,
+): void {
+  if (isEmpty(value)) return;
+  if (isEmpty(target[member])) target[member] = cloneJson(value) as T[K];
+  else conflictAt(step, path + member);
+}
+
+const isEmpty = (value: unknown): boolean => !isSet(value) || (Array.isArray(value) && value.length === 0);
+
 function applyNodeSelector(step: Step): void {
   const { type, spec } = step;
   if (type.nodeSelector === undefined || Object.keys(type.nodeSelector).length === 0) return;
   if (isSet(spec.nodeSelector)) conflictAt(step, 'nodeSelector');
   else spec.nodeSelector = { ...type.nodeSelector };
-}
-
-function applySchedulerName(step: Step): void {
-  const { type, spec } = step;
-  if (!type.schedulerName) return;
-  if (spec.schedulerName) conflictAt(step, 'schedulerName');
-  else spec.schedulerName = type.schedulerName;
 }
 
 function applyCpu(step: Step): void {
@@ -80,29 +92,21 @@ function applyCpu(step: Step): void {
   const { cpu } = spec.domain;
   const from = type.cpu;
   if (isSet(from.model)) cpu.model = from.model!;
-  // A false is the same as nothing there: upstream's field is a plain bool.
-  setFlag(cpu, 'dedicatedCpuPlacement', from.dedicatedCPUPlacement);
-  setFlag(cpu, 'isolateEmulatorThread', from.isolateEmulatorThread);
+  if (isSet(from.dedicatedCPUPlacement)) setOrDelete(cpu, 'dedicatedCpuPlacement', from.dedicatedCPUPlacement);
+  if (isSet(from.isolateEmulatorThread)) setOrDelete(cpu, 'isolateEmulatorThread', from.isolateEmulatorThread);
   if (isSet(from.numa)) cpu.numa = cloneJson(from.numa!);
   if (isSet(from.realtime)) cpu.realtime = cloneJson(from.realtime!);
   if (isSet(from.maxSockets)) cpu.maxSockets = from.maxSockets!;
   const { sockets, cores, threads } = guestTopology(from.guest, step.preference);
-  setCount(cpu, 'cores', cores);
-  setCount(cpu, 'sockets', sockets);
-  setCount(cpu, 'threads', threads);
+  setOrDelete(cpu, 'cores', cores);
+  setOrDelete(cpu, 'sockets', sockets);
+  setOrDelete(cpu, 'threads', threads);
 }
 
-type Cpu = NonNullable<VirtualMachineInstanceSpec['domain']['cpu']>;
-
-function setFlag(cpu: Cpu, field: 'dedicatedCpuPlacement' | 'isolateEmulatorThread', value: boolean | undefined): void {
-  if (!isSet(value)) return;
-  if (value) cpu[field] = true;
-  else delete cpu[field];
-}
-
-function setCount(cpu: Cpu, field: 'cores' | 'sockets' | 'threads', value: number): void {
-  if (value > 0) cpu[field] = value;
-  else delete cpu[field];
+/** A false or a zero is the same as nothing there: upstream's fields are plain bools and numbers. */
+function setOrDelete<T extends object, K extends keyof T>(target: T, member: K, value: T[K] | undefined): void {
+  if (value) target[member] = value;
+  else delete target[member];
 }
 
 function checkCpu(step: Step): void {
@@ -139,11 +143,11 @@ function applyMemory(step: Step): void {
   }
   memory.guest = canonicalQuantity(from.guest);
   if ((from.overcommitPercent ?? 0) > 0) {
-    domain.resources ??= {};
-    domain.resources.requests = {
-      ...domain.resources.requests,
+    const requests = {
+      ...domain.resources?.requests,
       memory: overcommittedMemory(from.guest, from.overcommitPercent!),
     };
+    domain.resources = { ...domain.resources, requests };
   }
   if (isSet(from.hugepages)) memory.hugepages = cloneJson(from.hugepages!);
   if (isSet(from.maxGuest)) memory.maxGuest = canonicalQuantity(from.maxGuest!);
@@ -166,43 +170,9 @@ function applyIoThreads(step: Step): void {
   const { type, spec } = step;
   const count = type.ioThreads?.supplementalPoolThreadCount;
   if (!isSet(count)) return;
-  if (isSet(spec.domain.ioThreads?.supplementalPoolThreadCount)) {
+  if (isSet(spec.domain.ioThreads?.supplementalPoolThreadCount))
     conflictAt(step, 'domain.ioThreads.supplementalPoolThreadCount');
-    return;
-  }
-  spec.domain.ioThreads = { ...spec.domain.ioThreads, supplementalPoolThreadCount: count! };
-}
-
-function applyIoThreadsPolicy(step: Step): void {
-  const { type, spec } = step;
-  if (!isSet(type.ioThreadsPolicy)) return;
-  if (isSet(spec.domain.ioThreadsPolicy)) conflictAt(step, 'domain.ioThreadsPolicy');
-  else spec.domain.ioThreadsPolicy = type.ioThreadsPolicy!;
-}
-
-function applyLaunchSecurity(step: Step): void {
-  const { type, spec } = step;
-  if (!isSet(type.launchSecurity)) return;
-  if (isSet(spec.domain.launchSecurity)) conflictAt(step, 'domain.launchSecurity');
-  else spec.domain.launchSecurity = cloneJson(type.launchSecurity!);
-}
-
-function applyGpus(step: Step): void {
-  const { type, spec } = step;
-  if ((type.gpus?.length ?? 0) === 0) return;
-  if ((spec.domain.devices.gpus?.length ?? 0) > 0) conflictAt(step, 'domain.devices.gpus');
-  else spec.domain.devices.gpus = cloneJson(type.gpus!) as NonNullable<typeof spec.domain.devices.gpus>;
-}
-
-function applyHostDevices(step: Step): void {
-  const { type, spec } = step;
-  if ((type.hostDevices?.length ?? 0) === 0) return;
-  if ((spec.domain.devices.hostDevices?.length ?? 0) > 0) conflictAt(step, 'domain.devices.hostDevices');
-  else {
-    spec.domain.devices.hostDevices = cloneJson(type.hostDevices!) as NonNullable<
-      typeof spec.domain.devices.hostDevices
-    >;
-  }
+  else spec.domain.ioThreads = { ...spec.domain.ioThreads, supplementalPoolThreadCount: count! };
 }
 
 /** The paths of these conflicts have no base. Upstream lists them in no order; here it is by key. */

@@ -52,9 +52,8 @@ function applyFeatures({ features: preferred }: Preference, spec: VirtualMachine
   if (preferred.preferredAcpi !== undefined) features.acpi = { ...preferred.preferredAcpi };
   else features.acpi ??= {};
   if (preferred.preferredApic !== undefined) features.apic ??= { ...preferred.preferredApic };
-  if (preferred.preferredHyperv !== undefined && features.hypervPassthrough?.enabled !== true) {
+  if (preferred.preferredHyperv !== undefined && features.hypervPassthrough?.enabled !== true)
     features.hyperv = { ...cloneJson(preferred.preferredHyperv), ...withoutNulls(features.hyperv ?? {}) };
-  }
   if (preferred.preferredKvm !== undefined) features.kvm ??= { ...preferred.preferredKvm };
   if (preferred.preferredPvspinlock !== undefined) features.pvspinlock ??= { ...preferred.preferredPvspinlock };
   if (preferred.preferredSmm !== undefined) features.smm ??= { ...preferred.preferredSmm };

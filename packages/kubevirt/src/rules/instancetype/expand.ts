@@ -17,7 +17,7 @@ import type { ClusterConfig } from '../machine-defaults/cluster-config.ts';
 import { addDefaultNetwork, addDisksForVolumes } from '../machine-defaults/implicit-devices.ts';
 import { setInstanceSpecDefaults } from '../machine-defaults/instance-defaults.ts';
 import { type AnnotatedMeta, applyInstancetypeSpec } from './apply-instancetype.ts';
-import { applyPreferenceSpec } from './apply-preference.ts';
+import { applyArchitecture, applyMachineType, applyPreferenceSpec } from './apply-preference.ts';
 import type { Conflict } from './conflicts.ts';
 import { setSourceAnnotations } from './matcher.ts';
 import { applyAutoattachPreferences } from './preferred-devices.ts';
@@ -25,8 +25,6 @@ import { toWireForm } from './wire-form.ts';
 
 /** Where the spec of an instance stands in a VirtualMachine. */
 export const TEMPLATE_SPEC = 'spec.template.spec';
-/** Where it stands in a VirtualMachineInstance. */
-export const INSTANCE_SPEC = 'spec';
 
 type InstancetypeRef = NonNullable<NonNullable<VirtualMachine['status']>['instancetypeRef']>;
 
@@ -40,8 +38,6 @@ export interface ApplyInput extends Layers {
   /** `domain` and its `devices` may be absent. */
   readonly spec: DeepReadonly<Partial<VirtualMachineInstanceSpec>>;
   readonly metadata?: DeepReadonly<AnnotatedMeta> | undefined;
-  /** Path of `spec` in what the user wrote; `spec.template.spec` when absent. */
-  readonly base?: string;
 }
 
 export type ApplyResult =
@@ -50,10 +46,10 @@ export type ApplyResult =
 
 /** The expanded copy of a spec and its metadata, or every conflict. Leaves its arguments alone. */
 export function applyInstancetype(input: ApplyInput): ApplyResult {
-  const spec = cloneJson<VirtualMachineInstanceSpec>(input.spec as DeepReadonly<VirtualMachineInstanceSpec>);
+  const spec = cloneJson(input.spec) as VirtualMachineInstanceSpec;
   ensureDomain(spec);
   const metadata = cloneJson<AnnotatedMeta>(input.metadata ?? {});
-  const conflicts = applyLayers(input.base ?? TEMPLATE_SPEC, input, spec, metadata);
+  const conflicts = applyLayers(TEMPLATE_SPEC, input, spec, metadata);
   return conflicts.length > 0 ? { ok: false, conflicts } : { ok: true, spec, metadata };
 }
 
@@ -63,17 +59,14 @@ export function providedResources(layers: Layers): NonNullable<InstancetypeRef['
   const memory = applied.ok ? applied.spec.domain.memory?.guest : undefined;
   if (!applied.ok || memory === undefined) return undefined;
   const { cores, sockets, threads } = applied.spec.domain.cpu ?? {};
-  return {
-    cpu: { ...(cores && { cores }), ...(sockets && { sockets }), ...(threads && { threads }) },
-    memory,
-  };
+  return { cpu: { ...(cores && { cores }), ...(sockets && { sockets }), ...(threads && { threads }) }, memory };
 }
 
 /**
  * The same in place: changes `spec`, whose devices must be there, and `metadata`. With conflicts the preference is not
  * applied and `spec` is left half done: throw it away.
  */
-export function applyLayers(
+function applyLayers(
   base: string,
   { instancetype, preference }: Layers,
   spec: VirtualMachineInstanceSpec,
@@ -150,11 +143,11 @@ export function applyAtStart({ vm, spec, metadata, config, ...layers }: StartInp
   addDefaultNetwork(spec, config);
   if (layers.instancetype === undefined && layers.preference === undefined) return [];
   setSourceAnnotations(vm, metadata);
-  return applyLayers(INSTANCE_SPEC, layers, spec, metadata);
+  return applyLayers('spec', layers, spec, metadata);
 }
 
 /** The input device `default-0` for a guest that asks for one and lists none. Its type and bus come later. */
-export function addInputDevice(spec: VirtualMachineInstanceSpec): void {
+function addInputDevice(spec: VirtualMachineInstanceSpec): void {
   const { devices } = spec.domain;
   if (devices.autoattachInputDevice !== true || (devices.inputs?.length ?? 0) > 0) return;
   devices.inputs = [{ name: 'default-0', type: '' }];
@@ -167,20 +160,15 @@ export function addInputDevice(spec: VirtualMachineInstanceSpec): void {
 export function keepPreferenceInVirtualMachine(vm: VirtualMachine, preference: DeepReadonly<PreferenceSpec>): void {
   const spec = vm.spec.template?.spec;
   if (spec !== undefined) {
-    if (preference.preferredArchitecture) spec.architecture ||= preference.preferredArchitecture;
-    const type = preference.machine?.preferredMachineType;
-    if (type) {
-      ensureDomain(spec);
-      spec.domain.machine ??= {};
-      spec.domain.machine.type ||= type;
-    }
+    applyArchitecture(preference, spec);
+    if (preference.machine?.preferredMachineType) ensureDomain(spec);
+    applyMachineType(preference, spec);
   }
   const storageClass = preference.volumes?.preferredStorageClassName;
   if (!storageClass) return;
   for (const template of vm.spec.dataVolumeTemplates ?? []) {
     const { pvc, storage } = template.spec as { pvc?: StorageClaim; storage?: StorageClaim };
-    if (pvc) pvc.storageClassName ??= storageClass;
-    if (storage) storage.storageClassName ??= storageClass;
+    for (const claim of [pvc, storage]) if (claim) claim.storageClassName ??= storageClass;
   }
 }
 

@@ -1,18 +1,16 @@
 /** Which layer each field of an expanded virtual machine comes from: for `coracle expand`. */
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { ReadonlyVm, VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVm, VirtualMachine, VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
 import type { ClusterConfig } from '../machine-defaults/cluster-config.ts';
 import { addDefaultNetwork, addDisksForVolumes } from '../machine-defaults/implicit-devices.ts';
 import { setInstanceSpecDefaults } from '../machine-defaults/instance-defaults.ts';
-import { type AnnotatedMeta, applyInstancetypeSpec } from './apply-instancetype.ts';
+import { applyInstancetypeSpec } from './apply-instancetype.ts';
 import { applyPreferenceSpec } from './apply-preference.ts';
 import { ensureDomain, type Layers, TEMPLATE_SPEC } from './expand.ts';
 
 /** From the first to the last that may set a field. */
-export const FIELD_LAYERS = ['user', 'webhook', 'instancetype', 'preference', 'cluster default'] as const;
-export type FieldLayer = (typeof FIELD_LAYERS)[number];
+export type FieldLayer = 'user' | 'webhook' | 'instancetype' | 'preference' | 'cluster default';
 
 /** One leaf of the result: its path, its value, and the layer that gave it this value. */
 export interface ExplainedField {
@@ -36,9 +34,7 @@ export interface ExplainInput extends Layers {
 export function explainExpansion(input: ExplainInput): ExplainedField[] {
   const { vm, config, instancetype, preference } = input;
   const origin = new Map<string, { layer: FieldLayer; value: unknown }>();
-  const template = cloneJson<{ metadata?: AnnotatedMeta; spec?: VirtualMachineInstanceSpec }>(
-    (vm.spec.template ?? {}) as DeepReadonly<{ metadata?: AnnotatedMeta; spec?: VirtualMachineInstanceSpec }>,
-  );
+  const template = cloneJson<VirtualMachine['spec']['template']>(vm.spec.template ?? {});
   const mark = (layer: FieldLayer, tree: unknown): void => {
     for (const [path, value] of leaves(tree, 'spec.template')) {
       const known = origin.get(path);

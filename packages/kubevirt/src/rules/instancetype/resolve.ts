@@ -19,7 +19,7 @@ import {
   type SourceRef,
   type SpecLookup,
 } from './matcher.ts';
-import { canRebuild, isRevisionFor, REVISION_LABELS, revisionName } from './revision.ts';
+import { REVISION_LABELS, revisionName } from './revision.ts';
 import { labelValue } from './short-name.ts';
 
 type Revision = DeepReadonly<ControllerRevision>;
@@ -50,33 +50,25 @@ export type Resolution =
   | { readonly type: 'object'; readonly object: Source; readonly rebuild?: string };
 
 /** One step for the matcher `field` of `vm`. */
-export function resolveSource(vm: ReadonlyVm, field: MatcherField, known: KnownSources): Resolution {
-  return follow(vm, field, { lookup: planSpecLookup(vm, field), known });
-}
+export const resolveSource = (vm: ReadonlyVm, field: MatcherField, known: KnownSources): Resolution =>
+  follow(vm, field, known, planSpecLookup(vm, field));
 
-interface Step {
-  readonly lookup: SpecLookup;
-  readonly known: KnownSources;
-}
-
-function follow(vm: ReadonlyVm, field: MatcherField, { lookup, known }: Step): Resolution {
+function follow(vm: ReadonlyVm, field: MatcherField, known: KnownSources, lookup: SpecLookup): Resolution {
   switch (lookup.from) {
     case 'none':
       return { type: 'none' };
     case 'error':
       return { type: 'missing', message: lookup.message };
     case 'object':
-      return fromObject(vm, field, { ref: lookup.ref, known });
+      return fromObject(vm, field, known, lookup.ref);
     case 'revision': {
       const revision = known.revision(lookup.name);
       if (revision === undefined) return { type: 'need', need: { type: 'revision', name: lookup.name } };
-      if (revision === null) return fromMissingRevision(vm, { lookup, known });
-      if (lookup.onlyFor !== undefined && !isRevisionFor(revision, lookup.onlyFor))
-        return follow(vm, field, { lookup: lookup.otherwise, known });
+      if (revision === null) return fromMissingRevision(vm, known, lookup);
+      if (lookup.onlyFor !== undefined && revision.metadata.labels?.[REVISION_LABELS.name] !== lookup.onlyFor)
+        return follow(vm, field, known, lookup.otherwise);
       return fromRevision(field, revision);
     }
-    default:
-      return lookup satisfies never;
   }
 }
 
@@ -93,30 +85,28 @@ function fromRevision(field: MatcherField, revision: Revision): Resolution {
 
 function fromMissingRevision(
   vm: ReadonlyVm,
-  { lookup, known }: { readonly lookup: Extract<SpecLookup, { from: 'revision' }>; readonly known: KnownSources },
+  known: KnownSources,
+  lookup: Extract<SpecLookup, { from: 'revision' }>,
 ): Resolution {
   const missing: Resolution = { type: 'missing', message: `controllerrevisions.apps "${lookup.name}" not found` };
   if (lookup.otherwise.from !== 'object') return missing;
   const { ref } = lookup.otherwise;
   const object = known.object(ref);
   if (object === undefined) return { type: 'need', need: { type: 'object', ref } };
-  if (object === null || !canRebuild(vm.metadata.name ?? '', lookup.name, object)) return missing;
-  return { type: 'object', object, rebuild: lookup.name };
+  // Same uid, same generation: the object still is what the revision held, which can be built anew.
+  const isSame = object !== null && revisionName(vm.metadata.name ?? '', object) === lookup.name;
+  return isSame ? { type: 'object', object, rebuild: lookup.name } : missing;
 }
 
-function fromObject(
-  vm: ReadonlyVm,
-  field: MatcherField,
-  { ref, known }: { readonly ref: SourceRef; readonly known: KnownSources },
-): Resolution {
+function fromObject(vm: ReadonlyVm, field: MatcherField, known: KnownSources, ref: SourceRef): Resolution {
   // What admission captured is what was validated: until the controller has been there it goes before the object, which may
   // have changed since.
   const object = known.object(ref);
   if (object === undefined) return { type: 'need', need: { type: 'object', ref } };
-  const captured = isNew(vm) ? fromCaptured(vm, field, { ref, known, object }) : undefined;
+  const captured = isNew(vm) ? fromCaptured(vm, field, known, { ref, object }) : undefined;
   if (captured !== undefined) return captured;
   if (object !== null) return { type: 'object', object };
-  const last = vm.metadata.uid === undefined ? undefined : fromOwnCopy(field, { ref, known });
+  const last = vm.metadata.uid === undefined ? undefined : fromOwnCopy(field, known, ref);
   return last ?? { type: 'missing', message: notFoundMessage(ref) };
 }
 
@@ -127,7 +117,8 @@ function fromObject(
 function fromCaptured(
   vm: ReadonlyVm,
   field: MatcherField,
-  { ref, known, object }: { readonly ref: SourceRef; readonly known: KnownSources; readonly object: Source | null },
+  known: KnownSources,
+  { ref, object }: { readonly ref: SourceRef; readonly object: Source | null },
 ): Resolution | undefined {
   if (object !== null && known.own()?.length !== 0) {
     const name = revisionName(vm.metadata.name ?? '', object);
@@ -135,7 +126,7 @@ function fromCaptured(
     if (copy === undefined) return { type: 'need', need: { type: 'revision', name } };
     if (copy !== null && isControlledBy(copy, vm.metadata.uid ?? '')) return fromRevision(field, copy);
   }
-  return fromOwnCopy(field, { ref, known });
+  return fromOwnCopy(field, known, ref);
 }
 
 /** Stored, and no controller has written its status yet. */
@@ -143,13 +134,13 @@ const isNew = ({ metadata, status }: ReadonlyVm): boolean =>
   metadata.uid !== undefined && status?.printableStatus === undefined;
 
 /** The machine's newest copy of what `ref` names; undefined when it has none. */
-function fromOwnCopy(
-  field: MatcherField,
-  { ref, known }: { readonly ref: SourceRef; readonly known: KnownSources },
-): Resolution | undefined {
+function fromOwnCopy(field: MatcherField, known: KnownSources, ref: SourceRef): Resolution | undefined {
   const own = known.own();
   if (own === undefined) return { type: 'need', need: { type: 'own revisions' } };
-  const copy = newest(own.filter((revision) => isCopyOf(ref, revision)));
+  const copy = own
+    .filter((revision) => isCopyOf(ref, revision))
+    .sort(byAge)
+    .at(-1);
   return copy === undefined ? undefined : fromRevision(field, copy);
 }
 
@@ -159,15 +150,9 @@ const isCopyOf = ({ type, name }: SourceRef, { metadata }: Revision): boolean =>
 
 const generationOf = ({ metadata }: Revision): number => Number(metadata.labels?.[REVISION_LABELS.generation] ?? 0);
 
-function newest(revisions: readonly Revision[]): Revision | undefined {
-  return [...revisions]
-    .sort(
-      (a, b) =>
-        (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '') ||
-        generationOf(a) - generationOf(b),
-    )
-    .at(-1);
-}
+const byAge = (a: Revision, b: Revision): number =>
+  (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '') ||
+  generationOf(a) - generationOf(b);
 
 /** How a caller sees what is needed; rejects only when it cannot be asked for at all. */
 export interface SourceReader {
@@ -205,9 +190,6 @@ export async function readSource(vm: ReadonlyVm, field: MatcherField, reader: So
         break;
       case 'own revisions':
         own = (await reader.own?.(vm)) ?? [];
-        break;
-      default:
-        return need satisfies never;
     }
   }
 }
@@ -218,14 +200,10 @@ export interface ResolvedSources {
   readonly preference: Resolved;
 }
 
-const NONE: Resolved = { type: 'none' };
-
 /** Follows both matchers of a machine. Without matchers nothing is read. */
 export async function readSources(vm: ReadonlyVm, reader: SourceReader): Promise<ResolvedSources> {
-  return {
-    instancetype: vm.spec.instancetype == null ? NONE : await readSource(vm, 'instancetype', reader),
-    preference: vm.spec.preference == null ? NONE : await readSource(vm, 'preference', reader),
-  };
+  const instancetype = await readSource(vm, 'instancetype', reader);
+  return { instancetype, preference: await readSource(vm, 'preference', reader) };
 }
 
 /** Whether a machine names an instance type or a preference: only then there is anything to read. */

@@ -75,9 +75,8 @@ function setCpuRequest(spec: VirtualMachineInstanceSpec, config: ClusterConfig):
   spec.domain.resources ??= {};
   const { resources } = spec.domain;
   const limit = resources.limits?.['cpu'];
-  if (limit !== undefined && isPresent(limit) && !isPresent(resources.requests?.['cpu'])) {
+  if (limit !== undefined && isPresent(limit) && !isPresent(resources.requests?.['cpu']))
     resources.requests = { ...resources.requests, cpu: limit };
-  }
   // The default of 100m is not written down: the launcher pod gets its request from the number of processors.
   const clusterRequest = readQuantity(config.cpuRequest);
   const isDefault =

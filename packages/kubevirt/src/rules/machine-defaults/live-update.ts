@@ -59,36 +59,28 @@ export function memoryHotplugObstacle(
 ): MemoryHotplugObstacle | undefined {
   const { cpu, memory, launchSecurity } = spec.domain;
   const obstacle = (field: string, message: string): MemoryHotplugObstacle => ({ field, message });
-  if (cpu?.realtime !== undefined) {
+  if (cpu?.realtime !== undefined)
     return obstacle('domain.cpu.realtime', 'Memory hotplug is not compatible with realtime VMs');
-  }
   if (cpu?.numa?.guestMappingPassthrough !== undefined) {
     return obstacle(
       'domain.cpu.numa.guestMappingPassthrough',
       'Memory hotplug is not compatible with guest mapping passthrough',
     );
   }
-  if (launchSecurity !== undefined) {
+  if (launchSecurity !== undefined)
     return obstacle('domain.launchSecurity', 'Memory hotplug is not compatible with encrypted VMs');
-  }
   const guest = readQuantity(memory?.guest);
   const most = readQuantity(maxGuest);
-  if (guest === undefined || most === undefined) {
+  if (guest === undefined || most === undefined)
     return obstacle('domain.memory.guest', 'Guest memory must be configured when memory hotplug is enabled');
-  }
   const [block, blockText] = memory?.hugepages?.pageSize === '1Gi' ? [1024 * MIB, '1Gi'] : [2 * MIB, '2Mi'];
-  if (compareQuantity(guest, most) > 0) {
+  if (compareQuantity(guest, most) > 0)
     return obstacle('domain.memory.guest', 'Guest memory is greater than the configured maxGuest memory');
-  }
-  if (quantityValue(guest) % block !== 0) {
+  if (quantityValue(guest) % block !== 0)
     return obstacle('domain.memory.guest', `Guest memory must be ${blockText} aligned`);
-  }
-  if (quantityValue(most) % block !== 0) {
+  if (quantityValue(most) % block !== 0)
     return obstacle('domain.memory.maxGuest', `MaxGuest must be ${blockText} aligned`);
-  }
-  if (spec.architecture !== 'amd64') {
-    return obstacle('architecture', 'Memory hotplug is only available for x86_64 VMs');
-  }
+  if (spec.architecture !== 'amd64') return obstacle('architecture', 'Memory hotplug is only available for x86_64 VMs');
   if (quantityValue(guest) < MIN_PLUGGABLE_GUEST) {
     return obstacle(
       'domain.memory.guest',

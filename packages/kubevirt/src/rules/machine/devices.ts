@@ -10,9 +10,7 @@ export function configureDevices({ vmi, facts, serialLog }: PlanContext, plan: M
   const { devices } = vmi.spec.domain;
   const has = (driver: string): boolean => facts.devices.includes(driver);
 
-  if (devices.autoattachSerialConsole !== false) {
-    plan.serial = { log: devices.logSerialConsole !== false && serialLog };
-  }
+  if (devices.autoattachSerialConsole !== false) plan.serial = { log: devices.logSerialConsole !== false && serialLog };
   // The channel of the guest agent; its port is added where the socket is known.
   plan.devices.push({ driver: 'virtio-serial-pci', id: 'virtio-serial0' });
   if (devices.autoattachMemBalloon !== false) plan.devices.push({ driver: 'virtio-balloon-pci', id: 'balloon0' });

@@ -44,9 +44,8 @@ export function configureFirmware({ vmi, facts, smbios }: PlanContext, plan: Mac
   if (bootloader?.efi) {
     if (facts.efi) {
       plan.firmware = { kind: 'efi', ...facts.efi, ...(hasPersistentEfi(vmi.spec) && { persistent: true }) };
-      if (bootloader.efi.secureBoot !== false) {
+      if (bootloader.efi.secureBoot !== false)
         plan.unsupported.push('secure boot is not offered by this node; the guest boots by UEFI without it');
-      }
     } else plan.unsupported.push('this node has no UEFI firmware (install OVMF); the guest boots by BIOS');
   }
   if (bootloader?.bios?.useSerial) plan.machine.options['graphics'] = 'off';
