@@ -5,6 +5,8 @@
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type * as types from '@coracle/apimachinery/types/types';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
+import { lowerBound } from '@coracle/runtime/collections/lower-bound';
 import type { Change, ObjectStore, StoredObject } from '../cache/object-store.ts';
 
 export type Subject = DeepReadonly<Pick<types.Subject, 'kind' | 'name' | 'namespace'>>;
@@ -74,11 +76,7 @@ export class BindingIndex {
     const places: OfSubject[] = [];
     for (const subject of subjects) {
       const key = subjectKey(subject, namespace);
-      let place = this.#bySubject.get(key);
-      if (!place) {
-        place = { key, bindings: [] };
-        this.#bySubject.set(key, place);
-      }
+      const place = getOrInsert(this.#bySubject, key, () => ({ key, bindings: [] }));
       const at = positionOf(place.bindings, order);
       // A subject may be named twice.
       if (place.bindings[at] === bound) continue;
@@ -109,13 +107,5 @@ export const subjectKey = ({ kind, name, namespace }: Subject, bindingNamespace:
   kind === 'ServiceAccount' ? `ServiceAccount ${namespace || bindingNamespace || ''}/${name}` : `${kind} ${name}`;
 
 /** First index whose order is not below `order`. */
-function positionOf(bindings: readonly Bound[], order: string): number {
-  let low = 0;
-  let high = bindings.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (bindings[middle]!.order < order) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
+const positionOf = (bindings: readonly Bound[], order: string): number =>
+  lowerBound(bindings.length, (i) => bindings[i]!.order < order);

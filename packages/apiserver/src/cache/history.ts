@@ -2,6 +2,7 @@
  * The retained log in memory: every visible change since the floor, in revision order. Watches resume from it and old
  * lists are rebuilt with it. Bounded by number, bytes and age; what falls out raises the floor.
  */
+import { lowerBound } from '@coracle/runtime/collections/lower-bound';
 import type { Change } from './object-store.ts';
 
 export interface HistoryLimit {
@@ -83,7 +84,8 @@ export class History {
 
   /** Changes of `prefix` with a revision in (after, upTo], ascending. */
   *since(prefix: string, after: number, upTo: number): Generator<Change, void, void> {
-    for (let i = this.#indexAfter(after); i < this.#entries.length; i++) {
+    const older = lowerBound(this.size, (i) => this.#entries[this.#first + i]!.change.revision <= after);
+    for (let i = this.#first + older; i < this.#entries.length; i++) {
       const { change } = this.#entries[i]!;
       if (change.revision > upTo) return;
       if (change.current.prefix === prefix) yield change;
@@ -101,16 +103,5 @@ export class History {
     if (this.#first < 1024 || this.#first < this.#entries.length / 2) return;
     this.#entries = this.#entries.slice(this.#first);
     this.#first = 0;
-  }
-
-  #indexAfter(revision: number): number {
-    let low = this.#first;
-    let high = this.#entries.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.#entries[middle]!.change.revision <= revision) low = middle + 1;
-      else high = middle;
-    }
-    return low;
   }
 }

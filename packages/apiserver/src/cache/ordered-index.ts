@@ -1,3 +1,5 @@
+import { lowerBound } from '@coracle/runtime/collections/lower-bound';
+
 /**
  * The current objects of one prefix, found by key and walked in order. Keys are `namespace/name`, ordered as the
  * storage keys of the Kubernetes API server are: by bytes (by UTF-16 units here, which is the same order but between
@@ -33,7 +35,7 @@ export class OrderedIndex<T extends Keyed> {
     }
     const c = this.#chunkOf(item.key);
     const chunk = this.#chunks[c]!;
-    const i = lowerBound(chunk, item.key);
+    const i = positionIn(chunk, item.key);
     if (known) {
       chunk[i] = item;
       return;
@@ -50,7 +52,7 @@ export class OrderedIndex<T extends Keyed> {
     if (!this.#byKey.delete(key)) return;
     const c = this.#chunkOf(key);
     const chunk = this.#chunks[c]!;
-    chunk.splice(lowerBound(chunk, key), 1);
+    chunk.splice(positionIn(chunk, key), 1);
     if (chunk.length === 0) this.#chunks.splice(c, 1);
   }
 
@@ -58,9 +60,9 @@ export class OrderedIndex<T extends Keyed> {
   *range(from: string, to: string | undefined): Generator<readonly T[], void, void> {
     for (let c = this.#chunkOf(from); c < this.#chunks.length; c++) {
       const chunk = this.#chunks[c]!;
-      const first = chunk[0]!.key < from ? lowerBound(chunk, from) : 0;
+      const first = chunk[0]!.key < from ? positionIn(chunk, from) : 0;
       const isLast = to !== undefined && chunk.at(-1)!.key >= to;
-      const end = isLast ? lowerBound(chunk, to) : chunk.length;
+      const end = isLast ? positionIn(chunk, to) : chunk.length;
       if (first < end) yield first === 0 && end === chunk.length ? chunk : chunk.slice(first, end);
       if (isLast) return;
     }
@@ -78,30 +80,16 @@ export class OrderedIndex<T extends Keyed> {
   #position(key: string): [chunk: number, index: number] {
     if (this.#chunks.length === 0) return [0, 0];
     const c = this.#chunkOf(key);
-    return [c, lowerBound(this.#chunks[c]!, key)];
+    return [c, positionIn(this.#chunks[c]!, key)];
   }
 
   /** The chunk that holds `key`, or would: the last whose first key is not above it. */
   #chunkOf(key: string): number {
-    let low = 0;
-    let high = this.#chunks.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (this.#chunks[middle]![0]!.key <= key) low = middle;
-      else high = middle - 1;
-    }
-    return low;
+    const above = lowerBound(this.#chunks.length, (c) => this.#chunks[c]![0]!.key <= key);
+    return Math.max(0, above - 1);
   }
 }
 
 /** First index whose key is not below `key`. */
-function lowerBound(items: readonly Keyed[], key: string): number {
-  let low = 0;
-  let high = items.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (items[middle]!.key < key) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
+const positionIn = (items: readonly Keyed[], key: string): number =>
+  lowerBound(items.length, (i) => items[i]!.key < key);

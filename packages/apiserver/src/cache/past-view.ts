@@ -2,6 +2,7 @@
  * A prefix as it was at an older revision: today's index with the changes since undone. Only the keys that changed are
  * held; the views of the few lists being paged right now are kept and brought forward page by page.
  */
+import { lowerBound } from '@coracle/runtime/collections/lower-bound';
 import type { History } from './history.ts';
 import type { OrderedIndex } from './ordered-index.ts';
 import type { Stored } from './stored-object.ts';
@@ -56,10 +57,7 @@ class PastView {
       }
       yield then;
     }
-    yield undone
-      .slice(u)
-      .map((key) => this.#states.get(key))
-      .filter((state) => state !== undefined);
+    yield undone.slice(u).flatMap((key) => this.#states.get(key) ?? []);
   }
 
   count(index: OrderedIndex<Stored>, range: KeyRange): number {
@@ -71,7 +69,8 @@ class PastView {
   }
 
   #keysIn({ from, to }: KeyRange): readonly string[] {
-    return this.#keys.slice(lowerBound(this.#keys, from), to === undefined ? undefined : lowerBound(this.#keys, to));
+    const position = (key: string): number => lowerBound(this.#keys.length, (i) => this.#keys[i]! < key);
+    return this.#keys.slice(position(from), to === undefined ? undefined : position(to));
   }
 }
 
@@ -107,14 +106,3 @@ export class PastViews {
 }
 
 const byUnits = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
-
-function lowerBound(keys: readonly string[], key: string): number {
-  let low = 0;
-  let high = keys.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (keys[middle]! < key) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}

@@ -1,4 +1,5 @@
 /** Reads the log back at start: the newest state of every key, and the retained changes so that watches can resume. */
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 import type { Row } from '../storage/backend.ts';
 import type { History } from './history.ts';
 import type { Change } from './object-store.ts';
@@ -12,14 +13,8 @@ export type Indexes = Map<string, OrderedIndex<Stored>>;
 export const rowKey = (place: Place): string => `${place.prefix}/${place.key}`;
 
 /** The index of a prefix, made when it is missing. */
-export function indexOf(indexes: Indexes, prefix: string): OrderedIndex<Stored> {
-  let index = indexes.get(prefix);
-  if (!index) {
-    index = new OrderedIndex();
-    indexes.set(prefix, index);
-  }
-  return index;
-}
+export const indexOf = (indexes: Indexes, prefix: string): OrderedIndex<Stored> =>
+  getOrInsert(indexes, prefix, () => new OrderedIndex());
 
 export interface LoadOptions {
   readonly indexes: Indexes;

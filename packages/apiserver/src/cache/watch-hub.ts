@@ -3,6 +3,7 @@
  * change is neither missed nor sent twice whenever the watch began.
  */
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 import type { Logger } from '@coracle/runtime/log/log';
 import type { History } from './history.ts';
 import type { Change, StoreWatch } from './object-store.ts';
@@ -13,28 +14,19 @@ const REPLAY_BYTES = 256 * 1024;
 
 export type WatchListener = (changes: readonly Change[]) => void;
 
-class Watch {
+interface Watch {
   readonly prefix: string;
   readonly listener: WatchListener;
   position: number;
-  stopped = false;
+  stopped: boolean;
   /** `waiting` for the retained log to be sent, `behind` while that is done in pieces, then `live`. */
-  state: 'waiting' | 'behind' | 'live' = 'waiting';
+  state: 'waiting' | 'behind' | 'live';
   /** Changes that are still to be sent while it is behind. What comes meanwhile stands at their end, so that the log may be cut. */
-  missed: Change[] = [];
-
-  constructor(prefix: string, from: number, listener: WatchListener) {
-    this.prefix = prefix;
-    this.position = from;
-    this.listener = listener;
-  }
-
-  /** Notes what comes while it is behind; what stands in `missed` already is not sent again. */
-  miss(changes: readonly Change[]): void {
-    const last = this.missed.at(-1)?.revision ?? this.position;
-    for (const change of changes) if (change.revision > last) this.missed.push(change);
-  }
+  missed: Change[];
 }
+
+const after = (revision: number, changes: readonly Change[]): readonly Change[] =>
+  changes[0]!.revision > revision ? changes : changes.filter((change) => change.revision > revision);
 
 export class WatchHub {
   readonly #history: History;
@@ -51,13 +43,8 @@ export class WatchHub {
 
   /** Starts a watch after `from`; what the history holds beyond it is sent in a microtask. */
   start(prefix: string, from: number, listener: WatchListener): StoreWatch {
-    const watch = new Watch(prefix, from, listener);
-    let watches = this.#byPrefix.get(prefix);
-    if (!watches) {
-      watches = new Set();
-      this.#byPrefix.set(prefix, watches);
-    }
-    watches.add(watch);
+    const watch: Watch = { prefix, listener, position: from, stopped: false, state: 'waiting', missed: [] };
+    getOrInsert(this.#byPrefix, prefix, () => new Set()).add(watch);
     queueMicrotask(() => this.#replay(watch));
     return {
       // One that is behind was not notified of what was published since.
@@ -71,18 +58,13 @@ export class WatchHub {
     };
   }
 
-  /** Tells the changes of one commit, grouped by prefix. The history holds them already. */
+  /** Reports the changes of one commit, grouped by prefix. The history holds them already. */
   publish(changes: ReadonlyMap<string, readonly Change[]>): void {
     for (const [prefix, ofPrefix] of changes) {
       for (const watch of [...(this.#byPrefix.get(prefix) ?? [])]) {
         if (watch.state === 'waiting') this.#replay(watch);
-        else if (watch.state === 'behind') watch.miss(ofPrefix);
-        else if (watch.position < ofPrefix[0]!.revision) this.#report(watch, ofPrefix);
-        else
-          this.#report(
-            watch,
-            ofPrefix.filter((change) => change.revision > watch.position),
-          );
+        else if (watch.state === 'live') this.#report(watch, after(watch.position, ofPrefix));
+        else watch.missed.push(...after(watch.missed.at(-1)?.revision ?? watch.position, ofPrefix));
       }
     }
   }
@@ -95,7 +77,7 @@ export class WatchHub {
   #replay(watch: Watch): void {
     if (watch.state !== 'waiting' || watch.stopped) return;
     watch.missed = [...this.#history.since(watch.prefix, watch.position, Number.POSITIVE_INFINITY)];
-    const reported = this.#tellSome(watch, 0);
+    const reported = this.#reportSome(watch, 0);
     if (reported === watch.missed.length) {
       watch.state = 'live';
       watch.missed = [];
@@ -110,14 +92,14 @@ export class WatchHub {
     let reported = from;
     while (!watch.stopped && reported < watch.missed.length) {
       await nextTurn();
-      reported = this.#tellSome(watch, reported);
+      reported = this.#reportSome(watch, reported);
     }
     watch.missed = [];
     watch.state = 'live';
   }
 
   /** Sends some of what was missed; returns how much was sent. */
-  #tellSome(watch: Watch, from: number): number {
+  #reportSome(watch: Watch, from: number): number {
     let to = from;
     for (let bytes = 0; to < watch.missed.length && to - from < REPLAY_CHUNK && bytes < REPLAY_BYTES; to++) {
       const { current, previous } = watch.missed[to]!;
