@@ -24,6 +24,8 @@ const WORTH_A_COMMIT = 16;
 const MAX_BATCH = 1024;
 const MAX_BATCH_BYTES = 8 * 1024 * 1024;
 
+const bytesOf = ({ row }: PendingWrite): number => row.value?.byteLength ?? 0;
+
 export interface CommitQueueOptions<W extends PendingWrite> {
   readonly commit: (rows: readonly Row[]) => Promise<void>;
   /** Makes a durable batch visible. */
@@ -60,7 +62,7 @@ export class CommitQueue<W extends PendingWrite> {
   /** Adds a decided write; the caller has asked `full` before. */
   push(write: W): void {
     this.#queue.push(write);
-    this.#queuedBytes += write.row.value?.byteLength ?? 0;
+    this.#queuedBytes += bytesOf(write);
     if (this.#held) return;
     this.#schedule();
   }
@@ -127,22 +129,17 @@ export class CommitQueue<W extends PendingWrite> {
     let count = 0;
     let bytes = 0;
     while (count < this.#queue.length && count < MAX_BATCH && bytes < MAX_BATCH_BYTES) {
-      bytes += this.#queue[count]!.row.value?.byteLength ?? 0;
+      bytes += bytesOf(this.#queue[count]!);
       count++;
     }
     // A group is at most a handful: the batch grows by them rather than tearing it.
     for (let last = this.#queue[count - 1]; last?.group !== undefined; last = this.#queue[count - 1]) {
       const next = this.#queue[count];
       if (next?.group !== last.group) break;
-      bytes += next.row.value?.byteLength ?? 0;
+      bytes += bytesOf(next);
       count++;
     }
     this.#queuedBytes -= bytes;
-    if (count === this.#queue.length) {
-      const all = this.#queue;
-      this.#queue = [];
-      return all;
-    }
     return this.#queue.splice(0, count);
   }
 
@@ -151,11 +148,9 @@ export class CommitQueue<W extends PendingWrite> {
     const depends = this.#dependents(batch);
     const { reason, fatal } = this.#options.onFailure(error, [...batch, ...depends]);
     const lost = fatal ? this.#queue : depends;
-    const gone = new Set(lost);
-    this.#queue = this.#queue.filter((write) => !gone.has(write));
-    this.#queuedBytes = this.#queue.reduce((sum, write) => sum + (write.row.value?.byteLength ?? 0), 0);
-    for (const write of batch) write.failed(reason);
-    for (const write of lost) write.failed(reason);
+    this.#queue = [...new Set(this.#queue).difference(new Set(lost))];
+    this.#queuedBytes = this.#queue.reduce((sum, write) => sum + bytesOf(write), 0);
+    for (const write of [...batch, ...lost]) write.failed(reason);
   }
 
   /** What waits and was decided on top of the batch: a later state of one of its keys, and the group of such a one. */

@@ -1,35 +1,23 @@
 /** Opens a backend, reads its log and serves it as an ObjectStore. */
-import type { Clock } from '@coracle/runtime/clock/clock';
-import type { Logger } from '@coracle/runtime/log/log';
-import type { Backend } from '../storage/backend.ts';
-import { COMPACTION_INTERVAL } from './compactor.ts';
 import { DEFAULT_HELD, HeldBytes, type HeldLimits } from './held-bytes.ts';
 import { DEFAULT_HISTORY, History, type HistoryLimit } from './history.ts';
-import type { ByteLimits } from './namespace-bytes.ts';
 import type { ObjectStore } from './object-store.ts';
-import { PublishedStore } from './published-store.ts';
+import { PublishedStore, type PublishedStoreOptions } from './published-store.ts';
 import { type Indexes, loadRows, type Renew } from './store-load.ts';
 import { createParsedObjects, type ObjectMemory } from './stored-object.ts';
 
 /** JSON bytes of the objects whose parsed form is kept; the parsed forms take about four times as much (measured). */
 const PARSED_BYTES = 8 * 1024 * 1024;
 
-export interface ObjectStoreOptions {
-  readonly backend: Backend;
-  readonly log: Logger;
-  readonly clock: Clock;
+type Settings = 'backend' | 'log' | 'clock' | 'compactionInterval' | 'byteLimits' | 'limitsAfter';
+
+export interface ObjectStoreOptions extends Pick<PublishedStoreOptions, Settings> {
   /** Bounds of the retained log in memory; parts left out take their defaults. */
   readonly historyLimit?: Partial<HistoryLimit>;
-  /** Milliseconds between compactions, which is also the history they leave. */
-  readonly compactionInterval?: number;
   /** Bound of the parsed objects kept, in bytes of their JSON. */
   readonly parsedBytes?: number;
   /** Bounds of the bytes kept in memory where the backend can read them again; parts left out take their defaults. */
   readonly heldLimits?: Partial<HeldLimits>;
-  /** Bounds of the bytes that namespaces, and all of them, may hold; parts left out take their defaults. */
-  readonly byteLimits?: Partial<ByteLimits>;
-  /** Until it resolves nothing is refused for its bytes: what a start has to make is made, whatever is stored. */
-  readonly limitsAfter?: Promise<void>;
   /** Applied to what older versions wrote; absent: it is taken as it is. */
   readonly renew?: Renew;
   /** Aborting it while the log is being read gives the opening up. */
@@ -55,23 +43,11 @@ export async function createObjectStore(options: ObjectStoreOptions): Promise<Ob
     if (opened.hole > 0) history.forget(opened.hole);
     if (opened.corrupt.length > 0)
       log.error('corrupt rows in the store', { keys: opened.corrupt.slice(0, 20).join(' ') });
-    const store = new PublishedStore({
-      backend,
-      log,
-      clock,
-      history,
-      memory,
-      indexes,
-      revision: opened.revision,
-      corrupt: opened.corrupt,
-      byteLimits: options.byteLimits,
-      limitsAfter: options.limitsAfter,
-      compactionInterval: options.compactionInterval ?? COMPACTION_INTERVAL,
-    });
-    let objects = 0;
-    for (const index of indexes.values()) objects += index.size;
+    const { epoch, revision, corrupt } = opened;
+    const store = new PublishedStore({ ...options, history, memory, indexes, revision, corrupt });
+    const { objects } = store.stats();
     const milliseconds = Math.round(clock.monotonic() - began);
-    log.info('store opened', { objects, epoch: opened.epoch, revision: opened.revision, milliseconds });
+    log.info('store opened', { objects, epoch, revision, milliseconds });
     return store;
   } catch (error) {
     await backend.close();

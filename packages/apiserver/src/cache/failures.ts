@@ -1,24 +1,16 @@
 /** What a client gets when the disk does not take its write, and which failures end all writing. */
 import { ApiError } from '@coracle/apimachinery/meta/status';
-import { type Backend, type DiskNeed, StorageError } from '../storage/backend.ts';
+import {
+  type Backend,
+  type DiskNeed,
+  PASSING_FAILURES,
+  StorageError,
+  type StorageFailure,
+} from '../storage/backend.ts';
 
 /** True when nothing more can be written until the process starts again. */
-export function isFatal(error: unknown): boolean {
-  if (!(error instanceof StorageError)) return true;
-  switch (error.kind) {
-    case 'no-space':
-    case 'read-only':
-    case 'in-use':
-      return false;
-    case 'fenced':
-    case 'poisoned':
-    case 'io':
-    case 'corrupt':
-      return true;
-    default:
-      return error.kind satisfies never;
-  }
-}
+export const isFatal = (error: unknown): boolean =>
+  !(error instanceof StorageError && PASSING_FAILURES.has(error.kind));
 
 const MIB = 1024 * 1024;
 
@@ -29,50 +21,33 @@ const shortOf = (need: DiskNeed | undefined): string =>
 /** The answer to a write whose commit failed; `need` as the backend saw it last. */
 export function commitFailure(error: unknown, need?: DiskNeed): ApiError {
   const kind = error instanceof StorageError ? error.kind : 'io';
-  switch (kind) {
-    case 'no-space':
-      return noStorage(
-        `no space is left on the disk that holds the state; free some there${shortOf(need)} and try again`,
-        error,
-      );
-    case 'read-only':
-      return noStorage(
-        'the file system that holds the state is read-only; make it writable and start the server again',
-        error,
-      );
-    case 'in-use':
-      return unavailable('the state file is locked by another program; close that and try again', error);
-    case 'fenced':
-      return unavailable('another server has taken over the state directory; use that one, and stop this one', error);
-    case 'corrupt':
-      return unavailable('the state file is damaged; see the log of the server', error);
-    case 'poisoned':
-    case 'io':
-      return unavailable('an earlier write could not be stored; the server must be started again', error);
-    default:
-      return kind satisfies never;
-  }
+  const answer = kind === 'no-space' || kind === 'read-only' ? noStorage : unavailable;
+  return answer(
+    WHY[kind].replace('{short}', () => shortOf(need)),
+    error,
+  );
 }
+
+const RESTART = 'an earlier write could not be stored; the server must be started again';
+const WHY: Readonly<Record<StorageFailure, string>> = {
+  'no-space': 'no space is left on the disk that holds the state; free some there{short} and try again',
+  'read-only': 'the file system that holds the state is read-only; make it writable and start the server again',
+  'in-use': 'the state file is locked by another program; close that and try again',
+  fenced: 'another server has taken over the state directory; use that one, and stop this one',
+  corrupt: 'the state file is damaged; see the log of the server',
+  poisoned: RESTART,
+  io: RESTART,
+};
 
 /** Refuses a write before it is tried, or lets it pass. */
 export function diskRefusal(backend: Pick<Backend, 'diskState' | 'diskNeed'>, isCreate: boolean): ApiError | undefined {
   const state = backend.diskState();
-  switch (state) {
-    case 'ok':
-      return undefined;
-    case 'refuse-creates':
-      return isCreate
-        ? noStorage(
-            `the disk that holds the state is nearly full: no new objects are accepted; delete some or free space there${shortOf(backend.diskNeed?.())}`,
-          )
-        : undefined;
-    case 'read-only':
-      return noStorage(
-        `the disk that holds the state is full or read-only: no writes are accepted; free space there${shortOf(backend.diskNeed?.())}`,
-      );
-    default:
-      return state satisfies never;
-  }
+  if (state === 'ok' || (state === 'refuse-creates' && !isCreate)) return undefined;
+  const why =
+    state === 'read-only'
+      ? 'full or read-only: no writes are accepted; free space there'
+      : 'nearly full: no new objects are accepted; delete some or free space there';
+  return noStorage(`the disk that holds the state is ${why}${shortOf(backend.diskNeed?.())}`);
 }
 
 /** 429 for a writer that would have to wait behind too many others. */

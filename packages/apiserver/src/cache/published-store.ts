@@ -6,10 +6,12 @@
 
 import { type ApiError, expired, tooLargeResourceVersion } from '@coracle/apimachinery/meta/status';
 import type { Clock } from '@coracle/runtime/clock/clock';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 import type { Logger } from '@coracle/runtime/log/log';
+import { abortable } from '@coracle/runtime/signal/abortable';
 import type { Backend } from '../storage/backend.ts';
 import { CommitQueue, type PendingWrite } from './commit-queue.ts';
-import { type Compactor, startCompactor } from './compactor.ts';
+import { COMPACTION_INTERVAL, type Compactor, startCompactor } from './compactor.ts';
 import { commitFailure, diskRefusal, isFatal, tooManyWrites, unavailable } from './failures.ts';
 import type { History } from './history.ts';
 import { type ByteLimits, NamespaceBytes } from './namespace-bytes.ts';
@@ -42,10 +44,12 @@ export interface PublishedStoreOptions {
   readonly indexes: Indexes;
   readonly revision: number;
   readonly corrupt: readonly string[];
-  readonly compactionInterval: number;
-  /** Bounds of the bytes held; parts left out take their defaults. */
-  readonly byteLimits?: Partial<ByteLimits> | undefined;
-  readonly limitsAfter?: Promise<void> | undefined;
+  /** Milliseconds between compactions, which is also the history they leave. */
+  readonly compactionInterval?: number;
+  /** Bounds of the bytes that namespaces, and all of them, may hold; parts left out take their defaults. */
+  readonly byteLimits?: Partial<ByteLimits>;
+  /** Until it resolves nothing is refused for its bytes: what a start has to make is made, whatever is stored. */
+  readonly limitsAfter?: Promise<void>;
 }
 
 /** A write that was decided: `change` is shown once it is durable. */
@@ -69,11 +73,9 @@ const HURRY_BYTES = 256 * 1024 * 1024;
 const NO_OBJECTS: OrderedIndex<Stored> = new OrderedIndex();
 
 export class PublishedStore implements ObjectStore {
+  readonly #options: PublishedStoreOptions;
   readonly #backend: Backend;
-  readonly #log: Logger;
-  readonly #clock: Clock;
   readonly #history: History;
-  readonly #memory: ObjectMemory;
   readonly #indexes: Indexes;
   readonly #views: PastViews;
   readonly #hub: WatchHub;
@@ -85,7 +87,7 @@ export class PublishedStore implements ObjectStore {
   /** Newest decided write of each key that is not durable yet. Bounded by the queue. */
   readonly #decided = new Map<string, DecidedWrite>();
   readonly #observers = new WriteObservers();
-  readonly #waiters = new Set<{ readonly revision: number; readonly resolve: () => void }>();
+  readonly #waiters = new Set<{ readonly revision: number; resolve(): void }>();
   /** Row keys whose newest row was damaged when the store was opened. */
   readonly #corrupt: Set<string>;
   #revision: number;
@@ -98,11 +100,10 @@ export class PublishedStore implements ObjectStore {
   #failedWrites = 0;
 
   constructor(options: PublishedStoreOptions) {
-    this.#backend = options.backend;
-    this.#log = options.log;
-    this.#clock = options.clock;
-    this.#history = options.history;
-    this.#memory = options.memory;
+    const { backend, log, clock, history, memory } = options;
+    this.#options = options;
+    this.#backend = backend;
+    this.#history = history;
     this.#indexes = options.indexes;
     this.#revision = options.revision;
     this.#lastDecided = options.revision;
@@ -118,25 +119,25 @@ export class PublishedStore implements ObjectStore {
     for (const index of this.#indexes.values())
       for (const some of index.range('', undefined))
         for (const { namespace, size } of some) this.#bytes.add(namespace, size);
-    this.#views = new PastViews(this.#history);
-    this.#hub = new WatchHub(this.#history, this.#log, () => this.#revision);
+    this.#views = new PastViews(history);
+    this.#hub = new WatchHub(history, log, () => this.#revision);
     this.#queue = new CommitQueue({
-      commit: (rows) => this.#backend.commit(rows),
+      commit: (rows) => backend.commit(rows),
       publish: (batch) => this.#publish(batch),
       onFailure: (error, failed) => this.#onFailure(error, failed),
     });
     this.#compactor = startCompactor({
-      clock: this.#clock,
-      log: this.#log,
-      interval: options.compactionInterval,
+      clock,
+      log,
+      interval: options.compactionInterval ?? COMPACTION_INTERVAL,
       revision: () => this.#revision,
       forget: (revision) => {
-        this.#history.forget(revision);
+        history.forget(revision);
         this.#views.prune();
       },
       compact: async (revision) => {
-        await this.#memory.disk?.held.compacting(revision);
-        await this.#backend.compact(revision);
+        await memory.disk?.held.compacting(revision);
+        await backend.compact(revision);
       },
     });
   }
@@ -152,15 +153,15 @@ export class PublishedStore implements ObjectStore {
   }
 
   get(key: StoreKey): StoredObject | undefined {
-    return this.#indexes.get(key.prefix)?.get(indexKey(key));
+    return this.#indexes.get(key.prefix)?.get(placeOf(key).key);
   }
 
   peek(key: StoreKey): StoredObject | undefined {
-    return this.#newest({ ...key, key: indexKey(key) });
+    return this.#newest(placeOf(key));
   }
 
   settled(key: StoreKey): Promise<boolean> | undefined {
-    const pending = this.#decided.get(rowKey({ ...key, key: indexKey(key) }));
+    const pending = this.#decided.get(rowKey(placeOf(key)));
     if (!pending) return undefined;
     return new Promise((resolve) => {
       pending.followers.push({ resolve: () => resolve(true), reject: () => resolve(false) });
@@ -188,12 +189,11 @@ export class PublishedStore implements ObjectStore {
       }
     }
     const last = items.at(-1);
-    if (limit === 0 || items.length < limit || !last) return { items, revision, next: undefined, remaining: undefined };
+    const whole: Listed = { items, revision, next: undefined, remaining: undefined };
+    if (limit === 0 || items.length < limit || !last) return whole;
     const rest = { from: `${last.key}\0`, to: range.to };
     const remaining = view ? view.count(index, rest) : index.countRange(rest.from, rest.to);
-    return remaining > 0
-      ? { items, revision, next: last.key, remaining }
-      : { items, revision, next: undefined, remaining: undefined };
+    return remaining > 0 ? { items, revision, next: last.key, remaining } : whole;
   }
 
   watch(prefix: string, from: number, listener: WatchListener): StoreWatch {
@@ -206,30 +206,22 @@ export class PublishedStore implements ObjectStore {
     return this.#observers.add(prefix, observer);
   }
 
-  waitFor(revision: number, signal: AbortSignal): Promise<void> {
-    if (revision <= this.#revision) return Promise.resolve();
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) return reject(signal.reason);
-      const abort = (): void => {
-        this.#waiters.delete(waiter);
-        reject(signal.reason);
-      };
-      const waiter = {
-        revision,
-        resolve: () => {
-          signal.removeEventListener('abort', abort);
-          resolve();
-        },
-      };
-      signal.addEventListener('abort', abort, { once: true });
-      this.#waiters.add(waiter);
-    });
+  async waitFor(revision: number, signal: AbortSignal): Promise<void> {
+    if (revision <= this.#revision) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const waiter = { revision, resolve };
+    this.#waiters.add(waiter);
+    try {
+      await abortable(promise, signal);
+    } finally {
+      this.#waiters.delete(waiter);
+    }
   }
 
   // Writing --------------------------------------------------------------------------------------------------------
 
-  write(key: StoreKey, decide: (current: StoredObject | undefined) => Decision): Promise<StoredObject | undefined> {
-    return this.#write(key, decide, undefined);
+  write(key: StoreKey, decide: StoreWrite['decide']): Promise<StoredObject | undefined> {
+    return this.#write({ key, decide });
   }
 
   async writeTogether(first: StoreWrite, others: () => readonly StoreWrite[]): Promise<StoredObject | undefined> {
@@ -237,50 +229,32 @@ export class PublishedStore implements ObjectStore {
     const writes: Promise<unknown>[] = [];
     let main: Promise<StoredObject | undefined> | undefined;
     this.#queue.together(() => {
-      main = this.#write(first.key, first.decide, group);
+      main = this.#write(first, group);
       if (!group.begun) return;
-      for (const { key, decide } of others()) writes.push(this.#write(key, decide, group).catch(() => {}));
+      for (const other of others()) writes.push(this.#write(other, group).catch(() => {}));
     });
     const stored = await main;
     await Promise.all(writes);
     return stored;
   }
 
-  #write(
-    key: StoreKey,
-    decide: (current: StoredObject | undefined) => Decision,
-    group: WriteGroup | undefined,
-  ): Promise<StoredObject | undefined> {
+  #write({ key, decide }: StoreWrite, group?: WriteGroup): Promise<StoredObject | undefined> {
     return new Promise((resolve, reject) => {
       // Whatever is thrown in here rejects the promise: nothing was written then.
       const refusal = this.#refusal();
       if (refusal) throw refusal;
-      const place: Place = { prefix: key.prefix, namespace: key.namespace, name: key.name, key: indexKey(key) };
+      const place = placeOf(key);
       const current = this.#newest(place);
       const decision = decide(current);
-      switch (decision.type) {
-        case 'keep': {
-          const pending = this.#decided.get(rowKey(place));
-          if (pending) pending.followers.push({ resolve: () => resolve(current), reject });
-          else resolve(current);
-          return;
-        }
-        case 'put':
-          return this.#decide(current ?? place, {
-            current,
-            decision,
-            deletes: false,
-            group,
-            resolve,
-            reject,
-          });
-        case 'delete':
-          // What is not there needs no tombstone.
-          if (!current) return resolve(undefined);
-          return this.#decide(current, { current, decision, deletes: true, group, resolve, reject });
-        default:
-          return decision satisfies never;
+      if (decision.type === 'keep') {
+        const pending = this.#decided.get(rowKey(place));
+        if (pending) pending.followers.push({ resolve: () => resolve(current), reject });
+        else resolve(current);
+        return;
       }
+      // What is not there needs no tombstone.
+      if (decision.type === 'delete' && !current) return resolve(undefined);
+      this.#decide(current ?? place, { current, decision, group, resolve, reject });
     });
   }
 
@@ -289,34 +263,35 @@ export class PublishedStore implements ObjectStore {
     write: {
       readonly current: Stored | undefined;
       readonly decision: Exclude<Decision, { readonly type: 'keep' }>;
-      readonly deletes: boolean;
       readonly group: WriteGroup | undefined;
       readonly resolve: (stored: StoredObject) => void;
       readonly reject: (error: unknown) => void;
     },
   ): void {
-    const { current, decision, deletes, group, resolve, reject } = write;
+    const { current, decision, group, resolve, reject } = write;
+    const created = current === undefined;
     // There is room for all of a group, which is a handful, or for none of it.
     if (!group?.begun) {
-      const refusal = diskRefusal(this.#backend, current === undefined);
+      const refusal = diskRefusal(this.#backend, created);
       if (refusal) throw refusal;
       if (this.#queue.full) throw tooManyWrites(this.#queue.size);
     }
     const revision = this.#lastDecided + 1;
-    const shown = stampObject(place, revision, decision, this.#memory);
-    const growth = (deletes ? 0 : shown.size) - (current?.size ?? 0);
+    const shown = stampObject(place, revision, decision, this.#options.memory);
+    const deletes = decision.type === 'delete';
+    const state = deletes ? undefined : shown;
+    const growth = (state?.size ?? 0) - (current?.size ?? 0);
     const isFree = group?.begun || !this.#isLimited;
-    const tooMuch = isFree ? undefined : this.#bytes.refusal(place.namespace, growth, current === undefined);
+    const tooMuch = isFree ? undefined : this.#bytes.refusal(place.namespace, growth, created);
     if (tooMuch) throw tooMuch;
     // Taken only now: an object that cannot be serialised costs no revision.
     this.#lastDecided = revision;
-    const created = current === undefined;
     const followers: DecidedWrite['followers'] = [];
     const decided: DecidedWrite = {
       row: {
         revision,
         key: rowKey(place),
-        value: deletes ? undefined : shown.bytes,
+        value: state?.bytes,
         created,
         ...(current && { previous: current.revision }),
       },
@@ -326,7 +301,7 @@ export class PublishedStore implements ObjectStore {
         current: shown,
         previous: current,
       },
-      state: deletes ? undefined : shown,
+      state,
       group,
       growth,
       followers,
@@ -360,7 +335,7 @@ export class PublishedStore implements ObjectStore {
   }
 
   #publish(batch: readonly DecidedWrite[]): void {
-    const now = this.#clock.monotonic();
+    const now = this.#options.clock.monotonic();
     const changes = new Map<string, Change[]>();
     for (const { change, state } of batch) {
       const current = change.current as Stored;
@@ -370,9 +345,7 @@ export class PublishedStore implements ObjectStore {
       else index.delete(current.key);
       this.#superseded += change.previous?.size ?? 0;
       this.#history.append(change, now);
-      const ofPrefix = changes.get(current.prefix);
-      if (ofPrefix) ofPrefix.push(change);
-      else changes.set(current.prefix, [change]);
+      getOrInsert(changes, current.prefix, () => []).push(change);
       this.#revision = change.revision;
     }
     for (const write of batch) {
@@ -389,11 +362,7 @@ export class PublishedStore implements ObjectStore {
     for (const { change } of batch) (change.previous as Stored | undefined)?.forget();
     // Readers have their frames: from here on bytes may be left on the disk. Superseded within the batch: never.
     for (const { state } of batch) if (state && this.get(state) === state) state.published();
-    for (const waiter of this.#waiters) {
-      if (waiter.revision > this.#revision) continue;
-      this.#waiters.delete(waiter);
-      waiter.resolve();
-    }
+    for (const { revision, resolve } of this.#waiters) if (revision <= this.#revision) resolve();
     if (this.#superseded < HURRY_BYTES) return;
     this.#superseded = 0;
     this.#compactor.hurry(this.#history.floor);
@@ -403,7 +372,7 @@ export class PublishedStore implements ObjectStore {
     const reason = commitFailure(error, this.#backend.diskNeed?.());
     const fatal = isFatal(error);
     this.#failedWrites += failed.length;
-    this.#log.error('commit failed', { fatal, writes: failed.length, error: String(error) });
+    this.#options.log.error('commit failed', { fatal, writes: failed.length, error: String(error) });
     if (fatal) {
       this.#fatal ??= reason;
       this.#decided.clear();
@@ -437,7 +406,7 @@ export class PublishedStore implements ObjectStore {
       commits: this.#commits,
       failedWrites: this.#failedWrites,
       queued: this.#queue.size,
-      heldBytes: this.#memory.disk?.held.bytes ?? 0,
+      heldBytes: this.#options.memory.disk?.held.bytes ?? 0,
       historyBytes: this.#history.bytes,
       compactions: this.#compactor.done,
       failedCompactions: this.#compactor.failed,
@@ -455,7 +424,12 @@ export class PublishedStore implements ObjectStore {
   }
 }
 
-const indexKey = (key: { readonly namespace: string; readonly name: string }): string => `${key.namespace}/${key.name}`;
+const placeOf = ({ prefix, namespace, name }: StoreKey): Place => ({
+  prefix,
+  namespace,
+  name,
+  key: `${namespace}/${name}`,
+});
 
 /** The range of keys that a list walks: '0' is the character after '/'. */
 function keyRange({ namespace, after }: ListOptions): KeyRange {

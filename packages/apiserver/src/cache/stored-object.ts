@@ -35,7 +35,7 @@ export interface Stored extends StoredObject, Leavable {
 
 /** What the objects of one store share. */
 export interface ObjectMemory {
-  readonly parsed: ParsedObjects;
+  readonly parsed: ReturnType<typeof createParsedObjects>;
   /** Absent where bytes cannot be read again: they are all kept. */
   readonly disk?: {
     readonly held: HeldBytes;
@@ -47,19 +47,14 @@ export interface ObjectMemory {
 /** Bytes that are parsed in one go, in some milliseconds. */
 const LARGE_PARSE = 256 * 1024;
 
-/** Remembers which parsed objects are kept, oldest first out. */
-export interface ParsedObjects {
-  /** Keeps `owner`'s parsed object until `bytes` of younger ones have come. */
-  keep(owner: { forget(): void }, bytes: number): void;
-}
-
-/** Bounds the parsed objects by the JSON bytes they came from. */
-export function createParsedObjects(limit: number): ParsedObjects {
+/** Remembers which parsed objects are kept, oldest first out: bounded by the JSON bytes they came from. */
+export function createParsedObjects(limit: number) {
   let kept: { owner: { forget(): void }; bytes: number }[] = [];
   let first = 0;
   let total = 0;
   return {
-    keep(owner, bytes) {
+    /** Keeps `owner`'s parsed object until so many bytes of younger ones have come. */
+    keep(owner: { forget(): void }, bytes: number): void {
       kept.push({ owner, bytes });
       total += bytes;
       while (total > limit && first < kept.length) {
@@ -205,65 +200,48 @@ const unreadable = ({ prefix, key }: Place, why: string): ApiError =>
   });
 
 /** A deletion found in the log: the last state with the revision of the delete, made when somebody looks. */
-class Deleted implements Stored {
-  readonly #last: Stored;
-  readonly #memory: ObjectMemory;
-  #made: Stored | undefined;
-  readonly revision: number;
-
-  constructor(last: Stored, revision: number, memory: ObjectMemory) {
-    this.#last = last;
-    this.revision = revision;
-    this.#memory = memory;
-  }
-  get prefix(): string {
-    return this.#last.prefix;
-  }
-  get namespace(): string {
-    return this.#last.namespace;
-  }
-  get name(): string {
-    return this.#last.name;
-  }
-  get key(): string {
-    return this.#last.key;
-  }
-  get object(): Readonly<UnstructuredObject> {
-    return this.#make().object;
-  }
-  get metadata(): Readonly<UnstructuredObject['metadata']> {
-    return this.#make().metadata;
-  }
-  get bytes(): Uint8Array {
-    return this.#make().bytes;
-  }
-  get headLength(): number {
-    return this.#make().headLength;
-  }
-  get size(): number {
-    return this.#made?.size ?? this.#last.size;
-  }
-  get isHeld(): boolean {
-    return this.#made !== undefined || this.#last.isHeld;
-  }
-  get isParsed(): boolean {
-    return this.#made?.isParsed ?? false;
-  }
-  load(pause: Pause): Promise<void> | undefined {
-    return this.#make().load(pause);
-  }
-  forget(): void {
-    this.#made?.forget();
-  }
-  // It is on its way out of the history, and never the newest of its key.
-  published(): void {}
-  superseded(): void {}
-  leave(): void {}
-  stay(): void {}
-  #make(): Stored {
-    this.#made ??= stampObject(this.#last, this.revision, { object: this.#last.object }, this.#memory);
-    return this.#made;
-  }
+export function deletedObject(last: Stored, revision: number, memory: ObjectMemory): Stored {
+  const { prefix, namespace, name, key } = last;
+  let made: Stored | undefined;
+  const make = (): Stored => {
+    made ??= stampObject(last, revision, { object: last.object }, memory);
+    return made;
+  };
+  return {
+    prefix,
+    namespace,
+    name,
+    key,
+    revision,
+    get object() {
+      return make().object;
+    },
+    get metadata() {
+      return make().metadata;
+    },
+    get bytes() {
+      return make().bytes;
+    },
+    get headLength() {
+      return make().headLength;
+    },
+    get size() {
+      return made?.size ?? last.size;
+    },
+    get isHeld() {
+      return made !== undefined || last.isHeld;
+    },
+    get isParsed() {
+      return made?.isParsed ?? false;
+    },
+    load: (pause) => make().load(pause),
+    forget: () => made?.forget(),
+    // It is on its way out of the history, and never the newest of its key.
+    published() {},
+    superseded() {},
+    leave() {},
+    stay() {},
+  };
 }
 
 /** Builds the object's new revision: `metadata.resourceVersion` set, frozen, serialised. `object` itself is not changed. */
@@ -333,10 +311,6 @@ export function lineOf(bytes: Uint8Array): Uint8Array | undefined {
   const line = new Uint8Array(buffer);
   return line[length] === LINE_FEED ? line : undefined;
 }
-
-/** A deletion as it was read from the log. */
-export const deletedObject = (last: Stored, revision: number, memory: ObjectMemory): Stored =>
-  new Deleted(last, revision, memory);
 
 const LINE_FEED = 0x0a;
 const LINE_END = Uint8Array.of(LINE_FEED);

@@ -70,13 +70,14 @@ export interface Backend {
   diskState(): DiskState;
   /** What is missing for `ok`, as it was seen then; absent where no disk is involved. */
   diskNeed?(): DiskNeed | undefined;
-  /** Bytes on disk (0 for memory). */
-  size(): Promise<number>;
   close(): Promise<void>;
 }
 
 /** Why a write could not be made durable. */
 export type StorageFailure = 'no-space' | 'read-only' | 'fenced' | 'poisoned' | 'io' | 'in-use' | 'corrupt';
+
+/** After these nothing of a batch was kept, and a later one may succeed. */
+export const PASSING_FAILURES: ReadonlySet<StorageFailure> = new Set(['no-space', 'read-only', 'in-use']);
 
 export class StorageError extends Error {
   readonly kind: StorageFailure;

@@ -26,15 +26,7 @@ export const missingSpace = ({ free, total }: DiskSpace): number =>
 export function nextDiskState(state: DiskState, { free, total }: DiskSpace): DiskState {
   const marks = diskMarks(total);
   if (free < marks.readOnly) return 'read-only';
-  switch (state) {
-    case 'ok':
-      return free < marks.refuseCreates ? 'refuse-creates' : 'ok';
-    case 'refuse-creates':
-      return free > 2 * marks.refuseCreates ? 'ok' : 'refuse-creates';
-    case 'read-only':
-      if (free <= 2 * marks.readOnly) return 'read-only';
-      return free > 2 * marks.refuseCreates ? 'ok' : 'refuse-creates';
-    default:
-      return state satisfies never;
-  }
+  if (state === 'read-only' && free <= 2 * marks.readOnly) return 'read-only';
+  const hasRoom = state === 'ok' ? free >= marks.refuseCreates : free > 2 * marks.refuseCreates;
+  return hasRoom ? 'ok' : 'refuse-creates';
 }

@@ -35,13 +35,8 @@ export function createMemoryBackend(): Backend {
     },
     async commit(batch) {
       assertOpen();
-      let previous = last;
-      for (const row of batch) {
-        if (row.revision <= previous) throw disorder(row.revision, previous);
-        previous = row.revision;
-      }
+      last = lastInOrder(batch, last);
       for (const row of batch) log.set(row.revision, row);
-      last = previous;
     },
     async compact(revision) {
       assertOpen();
@@ -59,13 +54,17 @@ export function createMemoryBackend(): Backend {
       return log.get(revision)?.value;
     },
     diskState: () => 'ok',
-    size: async () => 0,
     async close() {
       open = false;
     },
   };
 }
 
-/** A batch out of order is a bug of the caller; it is refused whole. */
-export const disorder = (revision: number, previous: number): RangeError =>
-  new RangeError(`Cannot commit revision ${revision}: it does not follow ${previous}`);
+/** The last revision of a batch that follows `last`. One out of order is a bug of the caller; it is refused whole. */
+export function lastInOrder(batch: readonly Row[], last: number): number {
+  return batch.reduce((previous, { revision }) => {
+    if (revision <= previous)
+      throw new RangeError(`Cannot commit revision ${revision}: it does not follow ${previous}`);
+    return revision;
+  }, last);
+}

@@ -4,17 +4,15 @@
  * connection of its own.
  */
 import { statfsSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import { getCompileCacheDir } from 'node:module';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
-import { crc32 } from 'node:zlib';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
 import { type Backend, type DiskNeed, type DiskState, type Opened, type Row, StorageError } from './backend.ts';
 import { type DiskSpace, missingSpace, nextDiskState } from './disk-state.ts';
-import { disorder } from './memory-backend.ts';
+import { lastInOrder } from './memory-backend.ts';
 import { packedSize, packRows, unpackRows } from './row-codec.ts';
 import { createRowReader } from './sqlite-log.ts';
 import type { Answer, ChunkAnswer, OpenAnswer, Request, WorkerOptions } from './sqlite-worker.ts';
@@ -45,9 +43,7 @@ interface Waiter {
 }
 
 /** Makes a SQLite backend; nothing is touched before `open`. */
-export function createSqliteBackend(options: SqliteBackendOptions): Backend {
-  return new SqliteBackend(options);
-}
+export const createSqliteBackend = (options: SqliteBackendOptions): Backend => new SqliteBackend(options);
 
 class SqliteBackend implements Backend {
   readonly #options: SqliteBackendOptions;
@@ -63,7 +59,7 @@ class SqliteBackend implements Backend {
   #diskReadAt = Number.NEGATIVE_INFINITY;
   #space: DiskSpace | undefined;
   /** Opened when the first row is read again. */
-  #reader: { readonly db: DatabaseSync; readonly read: (revision: number) => Uint8Array | undefined } | undefined;
+  #reader: ReturnType<typeof openReader> | undefined;
 
   constructor(options: SqliteBackendOptions) {
     this.#options = options;
@@ -137,13 +133,8 @@ class SqliteBackend implements Backend {
 
   async commit(rows: readonly Row[]): Promise<void> {
     if (this.#poison) throw this.#poison;
-    let previous = this.#lastRevision;
-    for (const row of rows) {
-      if (row.revision <= previous) throw disorder(row.revision, previous);
-      previous = row.revision;
-    }
+    this.#lastRevision = lastInOrder(rows, this.#lastRevision);
     if (rows.length === 0) return;
-    this.#lastRevision = previous;
     const buffer = packRows(rows, this.#room(packedSize(rows)));
     const generation = this.#generation;
     try {
@@ -163,16 +154,11 @@ class SqliteBackend implements Backend {
   readValue(revision: number): Uint8Array | undefined {
     if (!this.#worker) throw new StorageError('poisoned', 'cannot use the store: it is closed');
     try {
-      this.#reader ??= this.#openReader();
+      this.#reader ??= openReader(this.#options.directory);
       return this.#reader.read(revision);
     } catch (error) {
       throw error instanceof StorageError ? error : new StorageError('io', (error as Error).message, { cause: error });
     }
-  }
-
-  #openReader(): { readonly db: DatabaseSync; readonly read: (revision: number) => Uint8Array | undefined } {
-    const db = new DatabaseSync(join(this.#options.directory, 'store.db'), { readOnly: true, timeout: 1000 });
-    return { db, read: createRowReader(db, crc32) };
   }
 
   diskState(): DiskState {
@@ -196,16 +182,6 @@ class SqliteBackend implements Backend {
   diskNeed(): DiskNeed | undefined {
     if (!this.#space || this.#disk === 'ok') return undefined;
     return { directory: this.#options.directory, bytes: missingSpace(this.#space) };
-  }
-
-  async size(): Promise<number> {
-    const sizes = ['store.db', 'store.db-wal', 'store.db-shm', 'lock.db'].map((name) =>
-      stat(join(this.#options.directory, name)).then(
-        (found) => found.size,
-        () => 0,
-      ),
-    );
-    return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
   }
 
   async close(): Promise<void> {
@@ -293,6 +269,11 @@ class SqliteBackend implements Backend {
     this.#fail(error);
     await worker?.terminate();
   }
+}
+
+function openReader(directory: string) {
+  const db = new DatabaseSync(join(directory, 'store.db'), { readOnly: true, timeout: 1000 });
+  return { db, read: createRowReader(db) };
 }
 
 /** A worker has a compile cache of its own, and without one it loads a TypeScript compiler to read its three files. */

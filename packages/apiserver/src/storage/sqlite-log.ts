@@ -5,21 +5,9 @@
  * A row names the revision it supersedes, so that compaction needs no index over keys: forgetting everything
  * superseded in (swept, compacted] is one walk over the rows of that range.
  */
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { crc32 } from 'node:zlib';
 import { type Row, StorageError } from './backend.ts';
-
-/** The part of Node's DatabaseSync used here. */
-export interface SqlDatabase {
-  exec(sql: string): void;
-  prepare(sql: string): SqlStatement;
-}
-interface SqlStatement {
-  run(...values: (number | string | Uint8Array | null)[]): unknown;
-  get(...values: (number | string)[]): unknown;
-  iterate(...values: (number | string)[]): Iterator<unknown> & Iterable<unknown>;
-}
-
-/** CRC32 of `data`, going on from `seed`. */
-export type Checksum = (data: Uint8Array | string, seed: number) => number;
 
 /** Raised with every change of the tables; a newer file is refused, not mangled. */
 const FORMAT = 1;
@@ -65,7 +53,7 @@ interface Begun {
  * Sets a new or found database up; `readOnly` only looks. Throws StorageError 'corrupt' when it is not ours or newer than
  * we are.
  */
-export function prepareDatabase(db: SqlDatabase, path: string, { readOnly = false } = {}): void {
+export function prepareDatabase(db: DatabaseSync, path: string, { readOnly = false } = {}): void {
   const application = pragma(db, 'application_id');
   const format = pragma(db, 'user_version');
   const empty = (db.prepare('SELECT count(*) AS n FROM sqlite_schema').get() as { n: number }).n === 0;
@@ -108,12 +96,11 @@ export function prepareDatabase(db: SqlDatabase, path: string, { readOnly = fals
 
 /** One opening of the log. */
 export class SqliteLog {
-  readonly #db: SqlDatabase;
-  readonly #checksum: Checksum;
-  readonly #insert: SqlStatement;
-  readonly #readMeta: SqlStatement;
-  readonly #writeMeta: SqlStatement;
-  readonly #read: SqlStatement;
+  readonly #db: DatabaseSync;
+  readonly #insert: StatementSync;
+  readonly #readMeta: StatementSync;
+  readonly #writeMeta: StatementSync;
+  readonly #read: StatementSync;
   /** Newest corrupt row of each key, and corrupt rows that a later good row made harmless. */
   readonly #corrupt = new Map<string, number>();
   readonly #harmless: number[] = [];
@@ -122,9 +109,8 @@ export class SqliteLog {
   #reserved = 0;
   #epoch = 0;
 
-  constructor(db: SqlDatabase, checksum: Checksum) {
+  constructor(db: DatabaseSync) {
     this.#db = db;
-    this.#checksum = checksum;
     db.exec('PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=OFF');
     db.exec('CREATE TEMP TABLE quarantined (revision INTEGER PRIMARY KEY)');
     this.#insert = db.prepare('INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)');
@@ -179,9 +165,9 @@ export class SqliteLog {
     let seen = 0;
     let done = true;
     for (const found of this.#read.iterate(this.#position)) {
-      const record = found as LogRecord;
+      const record = found as unknown as LogRecord;
       this.#position = record.revision;
-      if (this.#crc(record) === record.crc) {
+      if (rowChecksum(record) === record.crc) {
         this.#good(record, rows);
         bytes += record.value?.byteLength ?? 0;
       } else {
@@ -220,34 +206,20 @@ export class SqliteLog {
 
   /** Makes a batch durable. Throws StorageError 'fenced' when a later opening has taken over. */
   append(rows: readonly Row[]): void {
-    this.#transaction(
-      () => {
-        let last = 0;
-        for (const row of rows) {
-          const { revision, key, previous = 0 } = row;
-          const created = row.created ? 1 : 0;
-          const value = row.value ?? null;
-          this.#insert.run(
-            revision,
-            key,
-            previous,
-            created,
-            this.#crc({ revision, key, previous, created, value }),
-            value,
-          );
-          last = revision;
-        }
-        // Half a block ahead, so that the promise is always on disk before the revisions are used.
-        if (last > this.#reserved - BLOCK / 2) {
-          this.#writeMeta.run('reserved', last + BLOCK);
-          return last + BLOCK;
-        }
-        return this.#reserved;
-      },
-      (reserved) => {
-        this.#reserved = reserved;
-      },
-    );
+    this.#reserved = this.#transaction(() => {
+      for (const row of rows) {
+        const { revision, key, previous = 0 } = row;
+        const created = row.created ? 1 : 0;
+        const value = row.value ?? null;
+        const crc = rowChecksum({ revision, key, previous, created, value });
+        this.#insert.run(revision, key, previous, created, crc, value);
+      }
+      const last = rows.at(-1)?.revision ?? 0;
+      // Half a block ahead, so that the promise is always on disk before the revisions are used.
+      if (last <= this.#reserved - BLOCK / 2) return this.#reserved;
+      this.#writeMeta.run('reserved', last + BLOCK);
+      return last + BLOCK;
+    });
   }
 
   /**
@@ -312,14 +284,9 @@ export class SqliteLog {
     return row.value;
   }
 
-  #crc(record: Omit<LogRecord, 'crc'>): number {
-    return rowChecksum(this.#checksum, record);
-  }
-
-  /** Runs `act` inside one transaction of this epoch; `kept` sees its result once that is durable. */
-  #transaction<T>(act: () => T, kept?: (result: T) => void): T {
+  /** Runs `act` inside one transaction of this epoch; returns its result once that is durable. */
+  #transaction<T>(act: () => T): T {
     this.#db.exec('BEGIN IMMEDIATE');
-    let result: T;
     try {
       if (this.#epoch !== 0 && this.#meta('epoch') !== this.#epoch) {
         throw new StorageError(
@@ -327,8 +294,9 @@ export class SqliteLog {
           `cannot write: another process opened this store (epoch ${this.#meta('epoch')}, ours is ${this.#epoch}); stop this one`,
         );
       }
-      result = act();
+      const result = act();
       this.#db.exec('COMMIT');
+      return result;
     } catch (error) {
       try {
         this.#db.exec('ROLLBACK');
@@ -337,34 +305,32 @@ export class SqliteLog {
       }
       throw error;
     }
-    kept?.(result);
-    return result;
   }
 }
 
-function rowChecksum(checksum: Checksum, { revision, previous, created, key, value }: Omit<LogRecord, 'crc'>): number {
-  const head = checksum(`${revision} ${previous} ${created} ${value === null ? '-' : '+'} ${key}\n`, 0);
-  return value === null ? head : checksum(value, head);
+function rowChecksum({ revision, previous, created, key, value }: Omit<LogRecord, 'crc'>): number {
+  const head = crc32(`${revision} ${previous} ${created} ${value === null ? '-' : '+'} ${key}\n`);
+  return value === null ? head : crc32(value, head);
 }
 
 /**
  * Reads single rows of a log over a connection of its own, which sees what is committed. Throws StorageError 'corrupt'
  * for a row that does not match its checksum; undefined for one that is not there or deletes.
  */
-export function createRowReader(db: SqlDatabase, checksum: Checksum): (revision: number) => Uint8Array | undefined {
+export function createRowReader(db: DatabaseSync): (revision: number) => Uint8Array | undefined {
   // A row is read once: pages are the file system's to keep.
   db.exec('PRAGMA query_only=ON; PRAGMA cache_size=-256');
   const read = db.prepare('SELECT revision, key, previous, created, crc, value FROM log WHERE revision = ?');
   return (revision) => {
     const record = read.get(revision) as LogRecord | undefined;
     if (record === undefined) return undefined;
-    if (rowChecksum(checksum, record) !== record.crc)
+    if (rowChecksum(record) !== record.crc)
       throw new StorageError('corrupt', `row ${revision} does not match its checksum`);
     return record.value ?? undefined;
   };
 }
 
-function pragma(db: SqlDatabase, name: string): number {
+function pragma(db: DatabaseSync, name: string): number {
   const row = db.prepare(`PRAGMA ${name}`).get() as Record<string, number>;
   return row[name] ?? 0;
 }

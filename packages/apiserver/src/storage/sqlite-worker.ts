@@ -7,9 +7,8 @@ import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
-import { crc32 } from 'node:zlib';
 import { giveMemoryBack } from '@coracle/runtime/process/give-memory-back';
-import { StorageError, type StorageFailure } from './backend.ts';
+import { PASSING_FAILURES, StorageError, type StorageFailure } from './backend.ts';
 import { packedSize, packRows, unpackRows } from './row-codec.ts';
 import { prepareDatabase, SqliteLog } from './sqlite-log.ts';
 import { toStorageError } from './storage-failure.ts';
@@ -160,7 +159,7 @@ function open(): OpenAnswer {
     readOnly = true;
     db = openReadOnly();
   }
-  log = new SqliteLog(db, crc32);
+  log = new SqliteLog(db);
   const found = log.begin({ readOnly });
   return { ...found, readOnly, exposed: (statSync(options.directory).mode & 0o077) !== 0 };
 }
@@ -201,10 +200,14 @@ function openReadOnly(): DatabaseSync {
 
 // Writing ---------------------------------------------------------------------------------------------------------
 
-function commit(request: Extract<Request, { type: 'commit' }>): void {
+function refuseUnlessWritable(act: 'write' | 'compact'): void {
   if (poisoned) throw poisoned;
   if (readOnly)
-    throw new StorageError('read-only', `cannot write: the file system of ${options.directory} is read-only`);
+    throw new StorageError('read-only', `cannot ${act}: the file system of ${options.directory} is read-only`);
+}
+
+function commit(request: Extract<Request, { type: 'commit' }>): void {
+  refuseUnlessWritable('write');
   if (failed && request.generation <= failed.generation) throw failed.error;
   try {
     const rows = unpackRows(request.buffer, request.count);
@@ -225,15 +228,8 @@ function commit(request: Extract<Request, { type: 'commit' }>): void {
 
 /** Only failures that SQLite rolls back before anything reached the file leave the store usable. */
 function poisonUnlessClean(failure: StorageError): void {
-  switch (failure.kind) {
-    case 'no-space':
-    case 'read-only':
-    case 'in-use':
-      if (db?.isTransaction) poisoned = failure;
-      return;
-    default:
-      poisoned ??= failure;
-  }
+  if (!PASSING_FAILURES.has(failure.kind)) poisoned ??= failure;
+  else if (db?.isTransaction) poisoned = failure;
 }
 
 /** Copies the write-ahead log back after the answer has gone out, so that no writer waits for more than one of these. */
@@ -251,9 +247,7 @@ function checkpointWhenDue(): void {
 }
 
 function compact(id: number, revision: number): void {
-  if (poisoned) throw poisoned;
-  if (readOnly)
-    throw new StorageError('read-only', `cannot compact: the file system of ${options.directory} is read-only`);
+  refuseUnlessWritable('compact');
   let vacuums = 0;
   let swept = false;
   const slice = (): void => {

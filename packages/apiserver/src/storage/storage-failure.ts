@@ -22,24 +22,12 @@ export function toStorageError(error: unknown, file: string): StorageError {
   const { errcode, code, message } = error as { errcode?: number; code?: string; message?: string };
   const kind = errcode !== undefined ? (SQLITE_KIND[errcode & 0xff] ?? 'io') : (ERRNO_KIND[code ?? ''] ?? 'io');
   const detail = errcode === undefined ? '' : ` (SQLite code ${errcode})`;
-  return new StorageError(kind, `${explain(kind, file)}: ${message ?? String(error)}${detail}`, { cause: error });
+  const what = WHAT[kind]?.(file) ?? `cannot write to ${file}`;
+  return new StorageError(kind, `${what}: ${message ?? String(error)}${detail}`, { cause: error });
 }
 
-function explain(kind: StorageFailure, file: string): string {
-  switch (kind) {
-    case 'no-space':
-      return `no space left for ${file}`;
-    case 'read-only':
-      return `cannot write to ${file}`;
-    case 'in-use':
-      return `${file} is locked by another program`;
-    case 'corrupt':
-      return `${file} is damaged (restore it from a backup, or run "sqlite3 store.db .recover")`;
-    case 'io':
-    case 'fenced':
-    case 'poisoned':
-      return `cannot write to ${file}`;
-    default:
-      return kind satisfies never;
-  }
-}
+const WHAT: Partial<Record<StorageFailure, (file: string) => string>> = {
+  'no-space': (file) => `no space left for ${file}`,
+  'in-use': (file) => `${file} is locked by another program`,
+  corrupt: (file) => `${file} is damaged (restore it from a backup, or run "sqlite3 store.db .recover")`,
+};
