@@ -3,7 +3,7 @@
  * the SubjectAccessReview, that say whether the webhook is asked at all.
  */
 import { BOOL, type CelProgram, celBudget, compileCel, listOf, mapOf, objectOf, STRING } from '@coracle/cel/cel';
-import type { AccessReviewSpec } from './access-review.ts';
+import { type AccessReviewSpec, NO_ATTRIBUTES } from './access-review.ts';
 import { aggregated } from './union.ts';
 
 const selectorAttributes = (name: string) =>
@@ -60,8 +60,6 @@ export function matchAccess(
   return error === undefined ? { matches: true } : { matches: false, error };
 }
 
-const EMPTY = { namespace: '', verb: '', group: '', version: '', resource: '', subresource: '', name: '' };
-
 /** With every text, also an empty one, so that expressions need not ask whether it is there. */
 function requestOf({ resourceAttributes, nonResourceAttributes, user, groups, extra, uid }: AccessReviewSpec) {
   return {
@@ -69,7 +67,7 @@ function requestOf({ resourceAttributes, nonResourceAttributes, user, groups, ex
     groups: groups ?? [],
     uid: uid ?? '',
     extra: extra ?? {},
-    ...(resourceAttributes && { resourceAttributes: { ...EMPTY, ...resourceAttributes } }),
+    ...(resourceAttributes && { resourceAttributes: { ...NO_ATTRIBUTES, ...resourceAttributes } }),
     ...(nonResourceAttributes && { nonResourceAttributes: { path: '', verb: '', ...nonResourceAttributes } }),
   };
 }

@@ -8,6 +8,17 @@ type Requirement = DeepReadonly<LabelSelectorRequirement>;
 
 export type AccessReviewSpec = DeepReadonly<SubjectAccessReviewSpec>;
 
+/** Attributes that say nothing. */
+export const NO_ATTRIBUTES = {
+  namespace: '',
+  verb: '',
+  group: '',
+  version: '',
+  resource: '',
+  subresource: '',
+  name: '',
+} as const;
+
 /** The spec, members in upstream's order and empty ones left out, as Go's encoder leaves them out. */
 export function accessReviewSpec(user: UserInfo, asked: AuthorizationAttributes): AccessReviewSpec {
   return {

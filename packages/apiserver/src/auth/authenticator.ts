@@ -6,6 +6,7 @@
 import { decodeBase64Url } from '@coracle/apimachinery/meta/base64';
 import { unauthorized } from '@coracle/apimachinery/meta/status';
 import type { Clock } from '@coracle/runtime/clock/clock';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 import type { ApiRequest, PeerCertificate } from '@coracle/runtime/http/seam';
 import type { AnonymousRule } from './authentication-configuration.ts';
 import { BoundedMap } from './bounded-map.ts';
@@ -32,17 +33,12 @@ export interface AuthenticatorOptions {
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const { clock, frontProxy } = options;
   const certificateUsers = new BoundedMap<string, UserInfo>(CERTIFICATE_USERS);
-  const fromCertificate = (certificate: PeerCertificate): UserInfo => {
-    const known = certificateUsers.get(certificate.fingerprint);
-    if (known) return known;
-    const user: UserInfo = {
-      username: certificate.commonName,
-      groups: [...certificate.organizations, 'system:authenticated'],
-      extra: { 'authentication.kubernetes.io/credential-id': [`X509SHA256=${certificate.fingerprint}`] },
-    };
-    certificateUsers.set(certificate.fingerprint, user);
-    return user;
-  };
+  const fromCertificate = ({ fingerprint, commonName, organizations }: PeerCertificate): UserInfo =>
+    getOrInsert(certificateUsers, fingerprint, () => ({
+      username: commonName,
+      groups: [...organizations, 'system:authenticated'],
+      extra: { 'authentication.kubernetes.io/credential-id': [`X509SHA256=${fingerprint}`] },
+    }));
   /** A connection outlives the certificate it was made with: the user does not. */
   const isGood = ({ verified, authority = 'client', commonName, notAfter }: PeerCertificate): boolean =>
     verified && authority === 'client' && commonName !== '' && (notAfter === undefined || clock.now() <= notAfter);

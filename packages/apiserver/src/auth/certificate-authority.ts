@@ -3,9 +3,9 @@
  * control plane does. Keys are ECDSA P-256.
  */
 import 'reflect-metadata';
+import { decodeBase64, encodeBase64 } from '@coracle/apimachinery/meta/base64';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import * as x509 from '@peculiar/x509';
-import { decodePem, encodePem } from './pem.ts';
 
 /** A certificate and its private key, both PEM (key: PKCS #8). Secret: never log it. */
 export interface KeyPairPem {
@@ -74,8 +74,6 @@ const EXTENDED_USAGES: Readonly<Record<string, string>> = {
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const DAY_MS = 86_400_000;
-const SERVER_AUTH = '1.3.6.1.5.5.7.3.1';
-const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2';
 const SUBJECT_ALTERNATIVE_NAME = '2.5.29.17';
 
 x509.cryptoProvider.set(globalThis.crypto);
@@ -84,8 +82,18 @@ const newKeys = (): Promise<CryptoKeyPair> =>
   crypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']) as Promise<CryptoKeyPair>;
 
 async function privateKeyPem(key: CryptoKey): Promise<string> {
-  return encodePem(await crypto.subtle.exportKey('pkcs8', key), 'PRIVATE KEY');
+  const text = encodeBase64(new Uint8Array(await crypto.subtle.exportKey('pkcs8', key)));
+  return `-----BEGIN PRIVATE KEY-----\n${text.match(/.{1,64}/g)!.join('\n')}\n-----END PRIVATE KEY-----\n`;
 }
+
+function openPrivateKey(pem: string): Promise<CryptoKey> {
+  const body = /-----BEGIN [^-]+-----([^-]+)-----END/.exec(pem)?.[1];
+  if (body === undefined) throw new SyntaxError('Cannot read PEM: no BEGIN/END block');
+  return crypto.subtle.importKey('pkcs8', decodeBase64(body.replace(/\s+/g, '')), ALGORITHM, false, ['sign']);
+}
+
+const subjectName = ({ organizations = [], commonName }: Pick<IssueOptions, 'organizations' | 'commonName'>): string =>
+  new x509.Name([...organizations.map((name) => ({ O: [name] })), { CN: [commonName] }]).toString();
 
 function serialNumber(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
@@ -129,7 +137,33 @@ export async function createAuthority(
 /** Opens a CA from its PEM pair. Throws when the key does not parse. */
 export async function openAuthority(pair: KeyPairPem, clock: Clock): Promise<CertificateAuthority> {
   const certificate = new x509.X509Certificate(pair.certificate);
-  const signingKey = await crypto.subtle.importKey('pkcs8', decodePem(pair.key), ALGORITHM, false, ['sign']);
+  const signingKey = await openPrivateKey(pair.key);
+  /** A certificate of this CA, which it does not outlive. */
+  const certify = async (
+    { subject, publicKey, names }: Certified,
+    { usages, from, to }: { readonly usages: readonly string[]; readonly from: number; readonly to: number },
+  ): Promise<string> => {
+    const keyUsage = usages.reduce((flags, usage) => flags | (KEY_USAGES[usage] ?? 0), 0);
+    const extended = [...new Set(usages.flatMap((usage) => EXTENDED_USAGES[usage] ?? []))];
+    const issued = await x509.X509CertificateGenerator.create({
+      serialNumber: serialNumber(),
+      subject,
+      issuer: certificate.subject,
+      notBefore: new Date(from),
+      notAfter: new Date(Math.min(to, certificate.notAfter.getTime())),
+      signingAlgorithm: ALGORITHM,
+      publicKey,
+      signingKey,
+      extensions: [
+        ...(keyUsage === 0 ? [] : [new x509.KeyUsagesExtension(keyUsage, true)]),
+        ...(extended.length === 0 ? [] : [new x509.ExtendedKeyUsageExtension(extended)]),
+        new x509.BasicConstraintsExtension(false, undefined, true),
+        await x509.AuthorityKeyIdentifierExtension.create(certificate),
+        ...(names ? [names] : []),
+      ],
+    });
+    return `${issued.toString('pem')}\n`;
+  };
   return {
     certificate: pair.certificate,
     async sign(text, { usages, expirationSeconds = YEAR_SECONDS }) {
@@ -137,27 +171,9 @@ export async function openAuthority(pair: KeyPairPem, clock: Clock): Promise<Cer
       const seconds = Math.max(MIN_SECONDS, Math.min(expirationSeconds, YEAR_SECONDS));
       const now = clock.now();
       const end = now + (seconds - (seconds < SHORT_SECONDS ? 0 : BACKDATE_SECONDS)) * 1000;
-      const keyUsage = usages.reduce((flags, usage) => flags | (KEY_USAGES[usage] ?? 0), 0);
-      const extended = [...new Set(usages.flatMap((usage) => EXTENDED_USAGES[usage] ?? []))];
       const names = request.extensions.find(({ type }) => type === SUBJECT_ALTERNATIVE_NAME);
-      const issued = await x509.X509CertificateGenerator.create({
-        serialNumber: serialNumber(),
-        subject: request.subjectName,
-        issuer: certificate.subject,
-        notBefore: new Date(now - BACKDATE_SECONDS * 1000),
-        notAfter: new Date(Math.min(end, certificate.notAfter.getTime())),
-        signingAlgorithm: ALGORITHM,
-        publicKey: request.publicKey,
-        signingKey,
-        extensions: [
-          ...(keyUsage === 0 ? [] : [new x509.KeyUsagesExtension(keyUsage, true)]),
-          ...(extended.length === 0 ? [] : [new x509.ExtendedKeyUsageExtension(extended)]),
-          new x509.BasicConstraintsExtension(false, undefined, true),
-          await x509.AuthorityKeyIdentifierExtension.create(certificate),
-          ...(names ? [names] : []),
-        ],
-      });
-      return `${issued.toString('pem')}\n`;
+      const { subjectName: subject, publicKey } = request;
+      return certify({ subject, publicKey, names }, { usages, from: now - BACKDATE_SECONDS * 1000, to: end });
     },
     async issue(options) {
       const keys = await newKeys();
@@ -166,42 +182,32 @@ export async function openAuthority(pair: KeyPairPem, clock: Clock): Promise<Cer
         ...(options.dnsNames ?? []).map((value) => ({ type: 'dns' as const, value })),
         ...(options.ipAddresses ?? []).map((value) => ({ type: 'ip' as const, value })),
       ];
-      const usages =
-        options.usage === 'server'
-          ? [SERVER_AUTH]
-          : options.usage === 'client'
-            ? [CLIENT_AUTH]
-            : [SERVER_AUTH, CLIENT_AUTH];
-      const issued = await x509.X509CertificateGenerator.create({
-        serialNumber: serialNumber(),
-        subject: new x509.Name([
-          ...(options.organizations ?? []).map((o) => ({ O: [o] })),
-          { CN: [options.commonName] },
-        ]).toString(),
-        issuer: certificate.subject,
-        notBefore: new Date(now - DAY_MS),
-        notAfter: new Date(Math.min(now + options.days * DAY_MS, certificate.notAfter.getTime())),
-        signingAlgorithm: ALGORITHM,
-        publicKey: keys.publicKey,
-        signingKey,
-        extensions: [
-          new x509.BasicConstraintsExtension(false, undefined, true),
-          new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
-          new x509.ExtendedKeyUsageExtension(usages),
-          await x509.AuthorityKeyIdentifierExtension.create(certificate),
-          ...(names.length > 0 ? [new x509.SubjectAlternativeNameExtension(names)] : []),
-        ],
-      });
-      return { certificate: `${issued.toString('pem')}\n`, key: await privateKeyPem(keys.privateKey) };
+      const uses = options.usage === 'both' ? ['server auth', 'client auth'] : [`${options.usage} auth`];
+      const issued = await certify(
+        {
+          subject: subjectName(options),
+          publicKey: keys.publicKey,
+          names: names.length > 0 ? new x509.SubjectAlternativeNameExtension(names) : undefined,
+        },
+        { usages: ['digital signature', ...uses], from: now - DAY_MS, to: now + options.days * DAY_MS },
+      );
+      return { certificate: issued, key: await privateKeyPem(keys.privateKey) };
     },
   };
+}
+
+interface Certified {
+  readonly subject: string | x509.Name;
+  readonly publicKey: x509.PublicKeyType;
+  /** Alternative names. */
+  readonly names: x509.Extension | undefined;
 }
 
 /** Whether a CA's certificate and key (PEM) can be read and belong together. */
 export async function isAuthorityPair(pair: KeyPairPem): Promise<boolean> {
   try {
     const certificate = new x509.X509Certificate(pair.certificate);
-    const signingKey = await crypto.subtle.importKey('pkcs8', decodePem(pair.key), ALGORITHM, false, ['sign']);
+    const signingKey = await openPrivateKey(pair.key);
     const publicKey = await certificate.publicKey.export(ALGORITHM, ['verify']);
     const probe = crypto.getRandomValues(new Uint8Array(32));
     const signature = await crypto.subtle.sign(ALGORITHM, signingKey, probe);
@@ -221,7 +227,7 @@ export async function createSigningRequest(subject: {
 }): Promise<{ readonly request: string; readonly key: string }> {
   const keys = await newKeys();
   const request = await x509.Pkcs10CertificateRequestGenerator.create({
-    name: new x509.Name([...subject.organizations.map((o) => ({ O: [o] })), { CN: [subject.commonName] }]).toString(),
+    name: subjectName(subject),
     keys,
     signingAlgorithm: ALGORITHM,
   });

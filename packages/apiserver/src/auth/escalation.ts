@@ -5,11 +5,11 @@
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { forbidden, notFound } from '@coracle/apimachinery/meta/status';
-import type { PolicyRule } from '@coracle/apimachinery/types/types';
+import type { PolicyRule, RoleBinding } from '@coracle/apimachinery/types/types';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import type { AdmissionAttributes, AdmissionPlugin } from '../admission/plugin.ts';
-import type { Authorizer } from './identity.ts';
-import { EVERYTHING, names, RBAC_GROUP, type Rbac } from './rbac.ts';
+import type { Authorizer, UserInfo } from './identity.ts';
+import { allows, EVERYTHING, names, RBAC_GROUP, type Rbac } from './rbac.ts';
 
 const ROLES = new Set(['roles', 'clusterroles']);
 const BINDINGS = new Set(['rolebindings', 'clusterrolebindings']);
@@ -19,10 +19,6 @@ type Rights = Pick<Rbac, 'rulesFor' | 'rulesOf'> & { readonly authorize: Authori
 interface RoleParts {
   rules?: PolicyRule[] | null;
   aggregationRule?: unknown;
-}
-
-interface BindingParts {
-  roleRef: { kind: string; name: string };
 }
 
 /** The check as an admission plug-in: it sees what all other plug-ins have made of the object. */
@@ -54,48 +50,37 @@ function onlyForCollectors(object: UnstructuredObject, old: Readonly<Unstructure
 }
 
 async function checkRole(rbac: Rights, attributes: AdmissionAttributes): Promise<void> {
-  const { user, info, namespace, name, object, oldObject } = attributes;
-  const { aggregationRule } = object as RoleParts;
-  const rules = (object as RoleParts).rules ?? [];
-  const allowed = await rbac.authorize(user, {
-    type: 'resource',
-    verb: 'escalate',
-    group: RBAC_GROUP,
-    version: 'v1',
-    resource: info.resource,
-    subresource: '',
-    namespace: info.namespaced ? namespace : '',
-    name,
-  });
-  if (allowed.allowed) return;
-  const held = rbac.rulesFor(user, info.namespaced ? namespace : '');
+  const { user, info, name, object, oldObject } = attributes;
+  const { aggregationRule, rules } = object as RoleParts;
+  const namespace = info.namespaced ? attributes.namespace : '';
+  if (await mayDo(rbac, user, { verb: 'escalate', resource: info.resource, namespace, name })) return;
+  const held = rbac.rulesFor(user, namespace);
   const aggregates =
     aggregationRule !== undefined || (oldObject as RoleParts | undefined)?.aggregationRule !== undefined;
   if (aggregates && (await uncovered(held, EVERYTHING)).length > 0) {
     throw forbidden(info, name, 'must have cluster-admin privileges to use an aggregationRule');
   }
-  refuseMissing(attributes, await uncovered(held, rules));
+  refuseMissing(attributes, await uncovered(held, rules ?? []));
 }
 
 async function checkBinding(rbac: Rights, attributes: AdmissionAttributes): Promise<void> {
   const { user, info, object } = attributes;
   const namespace = info.namespaced ? attributes.namespace : '';
-  const { kind, name } = (object as unknown as BindingParts).roleRef;
+  const { kind, name } = (object as unknown as Pick<RoleBinding, 'roleRef'>).roleRef;
   const resource = kind === 'ClusterRole' ? 'clusterroles' : 'roles';
-  const allowed = await rbac.authorize(user, {
-    type: 'resource',
-    verb: 'bind',
-    group: RBAC_GROUP,
-    version: 'v1',
-    resource,
-    subresource: '',
-    namespace,
-    name,
-  });
-  if (allowed.allowed) return;
+  if (await mayDo(rbac, user, { verb: 'bind', resource, namespace, name })) return;
   const granted = rbac.rulesOf({ kind, namespace, name });
   if (!granted) throw notFound({ group: RBAC_GROUP, resource }, name);
   refuseMissing(attributes, await uncovered(rbac.rulesFor(user, namespace), granted));
+}
+
+async function mayDo(
+  { authorize }: Rights,
+  user: UserInfo,
+  asked: { readonly verb: string; readonly resource: string; readonly namespace: string; readonly name: string },
+): Promise<boolean> {
+  const attributes = { type: 'resource', group: RBAC_GROUP, version: 'v1', subresource: '', ...asked } as const;
+  return (await authorize(user, attributes)).allowed;
 }
 
 function refuseMissing({ user, info, name }: AdmissionAttributes, missing: readonly PolicyRule[]): void {
@@ -147,13 +132,10 @@ function* breakDown(rule: PolicyRule): Generator<PolicyRule, void, void> {
 }
 
 function covers(rule: PolicyRule, part: PolicyRule): boolean {
-  if (!names(rule.verbs, part.verbs[0]!)) return false;
-  const url = part.nonResourceURLs?.[0];
-  if (url !== undefined) {
-    return (rule.nonResourceURLs ?? []).some(
-      (held) => held === url || held === '*' || (held.endsWith('*') && url.startsWith(held.slice(0, -1))),
-    );
-  }
+  const [verb = ''] = part.verbs;
+  const path = part.nonResourceURLs?.[0];
+  if (path !== undefined) return allows(rule, { type: 'path', verb, path });
+  if (!names(rule.verbs, verb)) return false;
   const resource = part.resources![0]!;
   const slash = resource.indexOf('/');
   const anyParent = slash >= 0 && rule.resources?.includes(`*${resource.slice(slash)}`) === true;
@@ -177,15 +159,13 @@ function compact(parts: readonly PolicyRule[]): PolicyRule[] {
 const listText = (list: readonly string[]): string => `[${list.map((text) => JSON.stringify(text)).join(' ')}]`;
 
 function ruleText(rule: PolicyRule): string {
-  const fields: [string, readonly string[] | undefined][] = [
-    ['APIGroups', rule.apiGroups],
-    ['Resources', rule.resources],
-    ['NonResourceURLs', rule.nonResourceURLs],
-    ['ResourceNames', rule.resourceNames],
-    ['Verbs', rule.verbs],
-  ];
-  const shown = fields
-    .filter(([, list]) => list && list.length > 0)
-    .map(([name, list]) => `${name}:${listText(list!)}`);
+  const { apiGroups, resources, nonResourceURLs, resourceNames, verbs } = rule;
+  const shown = Object.entries({
+    APIGroups: apiGroups,
+    Resources: resources,
+    NonResourceURLs: nonResourceURLs,
+    ResourceNames: resourceNames,
+    Verbs: verbs,
+  }).flatMap(([name, list]) => (list?.length ? [`${name}:${listText(list)}`] : []));
   return `{${shown.join(', ')}}`;
 }

@@ -45,11 +45,16 @@ export function readJwtMapping(fields: MappingFields, field: string, errors: Fie
   return { ...rules, ...mappings, userConditions };
 }
 
+interface Place {
+  readonly field: string;
+  readonly errors: FieldError[];
+}
+
 /** Compiles; what does not compile is reported at `field`. */
 function compiled(
   make: (expression: string) => CelProgram,
   expression: string,
-  { field, errors }: { readonly field: string; readonly errors: FieldError[] },
+  { field, errors }: Place,
 ): CelProgram | undefined {
   try {
     return make(expression);
@@ -59,6 +64,21 @@ function compiled(
     errors.push(invalid(field, expression, detail));
     return undefined;
   }
+}
+
+/** The same of an expression that has to be there, and only once among those of `seen`. */
+function compiledOnce(
+  make: (expression: string) => CelProgram,
+  expression: string,
+  { field, errors, seen }: Place & { readonly seen: Set<string> },
+): CelProgram | undefined {
+  if (expression === '') errors.push(required(field));
+  else if (seen.has(expression)) errors.push(duplicate(field, expression));
+  else {
+    seen.add(expression);
+    return compiled(make, expression, { field, errors });
+  }
+  return undefined;
 }
 
 const ofBool = (expression: string): CelProgram => compileClaimsExpression(expression, 'bool');
@@ -84,12 +104,8 @@ function checkClaimRules(
     } else {
       if (requiredValue !== '')
         errors.push(invalid(`${field}.requiredValue`, requiredValue, 'may not be specified when expression is set'));
-      if (seen.expression.has(expression)) {
-        errors.push(duplicate(`${field}.expression`, expression));
-        continue;
-      }
-      seen.expression.add(expression);
-      const program = compiled(ofBool, expression, { field: `${field}.expression`, errors });
+      const place = { field: `${field}.expression`, errors, seen: seen.expression };
+      const program = compiledOnce(ofBool, expression, place);
       if (program) claimConditions.push({ expression: program, message });
     }
   }
@@ -103,7 +119,8 @@ function checkMappings(
   const { field, errors } = context;
   const name = checkSource(username, { field: `${field}.username`, errors, isRequired: true });
   const member = checkSource(groups, { field: `${field}.groups`, errors });
-  const id = checkUid(uid, { field: `${field}.uid`, errors });
+  // A uid has no prefix.
+  const id = checkSource({ ...uid, ...(uid.claim && { prefix: '' }) }, { field: `${field}.uid`, errors });
   const more = checkExtra(extra, { field: `${field}.extra`, errors });
   const naming = name && 'expression' in name ? [name.expression] : [];
   const looking = [...naming, ...more.map((one) => one.expression), ...context.rules.map((one) => one.expression)];
@@ -124,11 +141,6 @@ function checkMappings(
     ...(id && { uid: id }),
     extra: more,
   };
-}
-
-interface Place {
-  readonly field: string;
-  readonly errors: FieldError[];
 }
 
 function checkSource(
@@ -155,20 +167,6 @@ function checkSource(
   return undefined;
 }
 
-function checkUid(
-  { claim = '', expression = '' }: ClaimOrExpression,
-  { field, errors }: Place,
-): ClaimSource | undefined {
-  if (claim !== '' && expression !== '') {
-    errors.push(invalid(field, '', "claim and expression can't both be set"));
-    return undefined;
-  }
-  if (claim !== '') return { claim, prefix: '' };
-  if (expression === '') return undefined;
-  const program = compiled(ofAny, expression, { field: `${field}.expression`, errors });
-  return program && { expression: program };
-}
-
 const RESERVED = /(?:^|\.)(?:kubernetes|k8s)\.io$/;
 
 function checkExtra(
@@ -190,11 +188,7 @@ function checkExtra(
       continue;
     }
     seen.add(key);
-    if (valueExpression === '') {
-      errors.push(required(where));
-      continue;
-    }
-    const expression = compiled(ofAny, valueExpression, { field: where, errors });
+    const expression = compiledOnce(ofAny, valueExpression, { field: where, errors, seen: new Set() });
     if (expression) found.push({ key, expression });
   }
   return found;
@@ -205,21 +199,10 @@ function checkUserRules(
   above: string,
   errors: FieldError[],
 ): Condition[] {
-  const found: Condition[] = [];
   const seen = new Set<string>();
-  for (const [at, { expression = '', message = '' }] of rules.entries()) {
-    const field = `${above}[${at}].expression`;
-    if (expression === '') {
-      errors.push(required(field));
-      continue;
-    }
-    if (seen.has(expression)) {
-      errors.push(duplicate(field, expression));
-      continue;
-    }
-    seen.add(expression);
-    const program = compiled(compileUserExpression, expression, { field, errors });
-    if (program) found.push({ expression: program, message });
-  }
-  return found;
+  return rules.flatMap(({ expression = '', message = '' }, at) => {
+    const place = { field: `${above}[${at}].expression`, errors, seen };
+    const program = compiledOnce(compileUserExpression, expression, place);
+    return program ? [{ expression: program, message }] : [];
+  });
 }

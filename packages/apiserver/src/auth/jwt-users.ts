@@ -48,14 +48,8 @@ interface Cached {
 
 /** Knows the tokens of one issuer; of all others it says nothing. */
 export function createJwtUsers(issuer: JwtIssuer, { connect, clock, log }: JwtServices): LookUpTokenUser {
-  const { issuerUrl, discoveryUrl, ca, signingAlgorithms } = issuer;
-  const keys = createIssuerKeys({
-    issuerUrl,
-    connect,
-    clock,
-    ...(discoveryUrl !== undefined && { discoveryUrl }),
-    ...(ca !== undefined && { ca }),
-  });
+  const { issuerUrl, signingAlgorithms } = issuer;
+  const isSigned = createIssuerKeys({ ...issuer, connect, clock });
   const cache = new BoundedMap<string, Cached>(CACHE_BOUND);
   return async (token, onRefusal) => {
     const refused = (why: string): undefined => {
@@ -78,7 +72,7 @@ export function createJwtUsers(issuer: JwtIssuer, { connect, clock, log }: JwtSe
     const problem = validityProblem(issuer.audiences, claims, clock.now());
     if (problem !== undefined) return refused(`${UNVERIFIED}${problem}`);
     try {
-      if (!(await keys.verify(token, algorithm)))
+      if (!(await isSigned(token, algorithm)))
         return refused(`${UNVERIFIED}failed to verify signature: failed to verify id token signature`);
     } catch (error) {
       log.warn('the OIDC issuer cannot be asked for its keys', { issuer: issuerUrl, error: String(error) });

@@ -6,9 +6,9 @@
  */
 
 import type { PolicyRule } from '@coracle/apimachinery/types/types';
-import type { AuthorizationAttributes, AuthorizationDecision, UserInfo } from './identity.ts';
+import type { AuthorizationAttributes, AuthorizationDecision, InstantAuthorizer, UserInfo } from './identity.ts';
 import type { NodeGraph, ReferredResource } from './node-graph.ts';
-import { allowsPath, allowsResource } from './rbac.ts';
+import { allows } from './rbac.ts';
 
 const NODE_USER = 'system:node:';
 const NODES_GROUP = 'system:nodes';
@@ -48,23 +48,22 @@ export function createNodeAuthorizer({
   rules,
   more = {},
   beside = () => NO_OPINION,
-}: NodeAuthorizerOptions): (user: UserInfo, attributes: AuthorizationAttributes) => AuthorizationDecision {
-  const relations = new Relations(graph);
+}: NodeAuthorizerOptions): InstantAuthorizer {
   const decisions: Decisions = {
     ...NOT_OF_NODES,
     ...OWN_OBJECTS,
-    ...relatedObjects(relations),
-    '/pods': podDecision(relations),
+    ...relatedObjects(graph),
+    '/pods': podDecision(graph),
   };
 
-  const everyNode: NodeDecision = (_, attributes) =>
-    rules.some((rule) => allowsResource(rule, attributes)) ? ALLOW : NO_OPINION;
+  const everyNode = (_: string, attributes: AuthorizationAttributes): AuthorizationDecision =>
+    rules.some((rule) => allows(rule, attributes)) ? ALLOW : NO_OPINION;
 
   return (user, attributes) => {
     const node = nodeIdentity(user);
     if (node === undefined) return NO_OPINION;
     if (node === '') return no(`unknown node for user ${JSON.stringify(user.username)}`);
-    if (attributes.type === 'path') return rules.some((rule) => allowsPath(rule, attributes)) ? ALLOW : NO_OPINION;
+    if (attributes.type === 'path') return everyNode(node, attributes);
     const kind = `${attributes.group}/${attributes.resource}`;
     const decide = decisions[kind] ?? more[kind] ?? everyNode;
     const decision = decide(node, attributes);
@@ -74,28 +73,6 @@ export function createNodeAuthorizer({
 
 /** By `group/resource`: what is asked about the object, not about the kind. */
 type Decisions = Readonly<Record<string, NodeDecision>>;
-
-/** What ties a node to an object: one of its Pods. */
-class Relations {
-  readonly #graph: NodeGraph;
-
-  constructor(graph: NodeGraph) {
-    this.#graph = graph;
-  }
-
-  /** A Pod of the node refers to the object. */
-  refers(node: string, resource: ReferredResource, a: ResourceAttributes): AuthorizationDecision {
-    return ifNamed(a, () => related(node, this.#graph.refers(node, resource, a.namespace, a.name)));
-  }
-
-  usesVolume(node: string, a: ResourceAttributes): AuthorizationDecision {
-    return ifNamed(a, () => related(node, this.#graph.usesVolume(node, a.name)));
-  }
-
-  runsPod(node: string, a: ResourceAttributes): AuthorizationDecision {
-    return related(node, this.#graph.runsPod(node, a.namespace, a.name));
-  }
-}
 
 const related = (node: string, ok: boolean): AuthorizationDecision =>
   ok ? ALLOW : no(`no relationship found between node '${node}' and this object`);
@@ -125,23 +102,28 @@ const NOT_OF_NODES: Decisions = Object.fromEntries(
 );
 
 /** What a node has only to do with because of its Pods. */
-const relatedObjects = (relations: Relations): Decisions => ({
-  '/secrets': (node, a) => readNamespaced(a, () => relations.refers(node, 'secrets', a)),
-  '/configmaps': (node, a) => readNamespaced(a, () => relations.refers(node, 'configmaps', a)),
-  '/persistentvolumeclaims'(node, a) {
-    if (a.subresource !== 'status') return getOnly(a, () => relations.refers(node, 'persistentvolumeclaims', a));
-    if (a.verb !== 'update' && a.verb !== 'patch') return no('can only get/update/patch this type');
-    return relations.refers(node, 'persistentvolumeclaims', a);
-  },
-  '/persistentvolumes': (node, a) => getOnly(a, () => relations.usesVolume(node, a)),
-  '/serviceaccounts'(node, a) {
-    // Credential providers of kubelets look at the account of the Pod an image is pulled for (KEP-4412).
-    if (a.subresource === '' && a.verb === 'get') return relations.refers(node, 'serviceaccounts', a);
-    if (a.verb !== 'create' || a.name === '') return no('can only create tokens for individual service accounts');
-    if (a.subresource !== 'token') return no('can only create token subresource of serviceaccount');
-    return relations.refers(node, 'serviceaccounts', a);
-  },
-});
+function relatedObjects(graph: NodeGraph): Decisions {
+  const refers = (node: string, resource: ReferredResource, a: ResourceAttributes): AuthorizationDecision =>
+    ifNamed(a, () => related(node, graph.refers(node, resource, a.namespace, a.name)));
+  return {
+    '/secrets': (node, a) => readNamespaced(a, () => refers(node, 'secrets', a)),
+    '/configmaps': (node, a) => readNamespaced(a, () => refers(node, 'configmaps', a)),
+    '/persistentvolumeclaims'(node, a) {
+      if (a.subresource !== 'status') return getOnly(a, () => refers(node, 'persistentvolumeclaims', a));
+      if (a.verb !== 'update' && a.verb !== 'patch') return no('can only get/update/patch this type');
+      return refers(node, 'persistentvolumeclaims', a);
+    },
+    '/persistentvolumes': (node, a) =>
+      getOnly(a, () => ifNamed(a, () => related(node, graph.usesVolume(node, a.name)))),
+    '/serviceaccounts'(node, a) {
+      // Credential providers of kubelets look at the account of the Pod an image is pulled for (KEP-4412).
+      if (a.subresource === '' && a.verb === 'get') return refers(node, 'serviceaccounts', a);
+      if (a.verb !== 'create' || a.name === '') return no('can only create tokens for individual service accounts');
+      if (a.subresource !== 'token') return no('can only create token subresource of serviceaccount');
+      return refers(node, 'serviceaccounts', a);
+    },
+  };
+}
 
 /** The objects that a node keeps of itself: they are known by its name, and no relation is asked for. */
 const OWN_OBJECTS: Decisions = {
@@ -165,12 +147,12 @@ const OWN_OBJECTS: Decisions = {
 };
 
 const podDecision =
-  (relations: Relations): NodeDecision =>
+  (graph: NodeGraph): NodeDecision =>
   (node, a) => {
     if (a.subresource === 'status') return a.verb === 'update' || a.verb === 'patch' ? ALLOW : NO_OPINION;
     if (a.subresource === 'eviction') return a.verb === 'create' ? ALLOW : NO_OPINION;
     if (a.subresource !== '') return NO_OPINION;
-    const own = (): AuthorizationDecision => relations.runsPod(node, a);
+    const own = (): AuthorizationDecision => related(node, graph.runsPod(node, a.namespace, a.name));
     switch (a.verb) {
       case 'get':
         return ifNamed(a, own);

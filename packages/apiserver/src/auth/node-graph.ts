@@ -5,7 +5,9 @@
 
 import { parseApiVersion } from '@coracle/apimachinery/meta/gvk';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import type { PersistentVolume } from '@coracle/apimachinery/types/types';
 import { holdingOf } from '@coracle/apimachinery/types/volume-claims';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 import type { ObjectStore, StoredObject } from '../cache/object-store.ts';
 import { nodeNameOf, podReferences } from '../kinds/builtin/pod-references.ts';
 
@@ -27,34 +29,15 @@ const PODS = '/pods';
 const CLAIMS = '/persistentvolumeclaims';
 const VOLUMES = '/persistentvolumes';
 
-interface ClaimRef {
-  namespace?: string;
-  name?: string;
-  uid?: string;
-}
-
-interface VolumeSpec extends Record<string, unknown> {
-  claimRef?: ClaimRef;
-}
-
-/** Bound to the claim, or kept for one of its name; not merely named by it. */
-const isFor = (spec: VolumeSpec, claim: Readonly<UnstructuredObject>): boolean => {
-  const holding = holdingOf({ spec }, claim);
-  return holding === 'bound' || holding === 'reserved';
-};
-
-type References = Map<string, number>;
-
 /** Starts a graph on the store's Pods. */
 export function createNodeGraph(store: Pick<ObjectStore, 'get' | 'list' | 'watch' | 'revision'>): NodeGraph {
   /** By node: how many of its Pods refer to `resource\nnamespace/name`. */
-  const nodes = new Map<string, References>();
+  const nodes = new Map<string, Map<string, number>>();
   const revision = store.revision();
   /** What was counted for each Pod, so that nobody has to look at what a Pod was: that may have to be parsed anew. */
   const counted = new Map<string, Counted>();
   const count = ({ node, keys }: Counted, by: 1 | -1): void => {
-    const held = nodes.get(node) ?? new Map<string, number>();
-    nodes.set(node, held);
+    const held = getOrInsert(nodes, node, () => new Map());
     for (const key of keys) {
       const next = (held.get(key) ?? 0) + by;
       if (next > 0) held.set(key, next);
@@ -77,25 +60,23 @@ export function createNodeGraph(store: Pick<ObjectStore, 'get' | 'list' | 'watch
     for (const { type, current } of changes) change(current, type === 'DELETED' ? undefined : current.object);
   });
 
-  const direct = (node: string, resource: ReferredResource, key: string): boolean =>
-    nodes.get(node)?.has(`${resource}\n${key}`) ?? false;
-  const volumeOf = (name: string): VolumeSpec | undefined =>
-    store.get({ prefix: VOLUMES, namespace: '', name })?.object['spec'] as VolumeSpec | undefined;
-
+  const counts = (node: string, key: string): boolean => nodes.get(node)?.has(key) ?? false;
   return {
-    refers: (node, resource, namespace, name) => direct(node, resource, `${namespace}/${name}`),
+    refers: (node, resource, namespace, name) => counts(node, `${resource}\n${namespace}/${name}`),
     controls: (node, { group, kind, namespace, name }) =>
-      nodes.get(node)?.has(`controller ${group}/${kind}\n${namespace}/${name}`) ?? false,
+      counts(node, `controller ${group}/${kind}\n${namespace}/${name}`),
     runsPod(node, namespace, name) {
       const pod = store.get({ prefix: PODS, namespace, name });
       return pod !== undefined && nodeNameOf(pod.object) === node;
     },
     usesVolume(node, name) {
-      const spec = volumeOf(name);
-      const { namespace = '', name: claimName = '' } = spec?.claimRef ?? {};
-      if (!spec || !direct(node, 'persistentvolumeclaims', `${namespace}/${claimName}`)) return false;
+      const volume = store.get({ prefix: VOLUMES, namespace: '', name })?.object as PersistentVolume | undefined;
+      const { namespace = '', name: claimName = '' } = volume?.spec?.claimRef ?? {};
+      if (!volume || !counts(node, `persistentvolumeclaims\n${namespace}/${claimName}`)) return false;
       const claim = store.get({ prefix: CLAIMS, namespace, name: claimName });
-      return claim !== undefined && isFor(spec, claim.object);
+      const holding = claim && holdingOf(volume, claim.object);
+      // Bound to the claim, or kept for one of its name; not merely named by it.
+      return holding === 'bound' || holding === 'reserved';
     },
     stop: () => watch.stop(),
   };

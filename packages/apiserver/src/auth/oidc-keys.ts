@@ -25,11 +25,6 @@ export const SIGNING_ALGORITHMS: readonly string[] = ['RS', 'ES', 'PS'].flatMap(
   [256, 384, 512].map((bits) => `${family}${bits}`),
 );
 
-export interface IssuerKeys {
-  /** True when one of the issuer's keys signed the token in this way. Rejects with an Error while the issuer cannot be asked. */
-  verify(token: string, algorithm: string): Promise<boolean>;
-}
-
 const TIMEOUT_MS = 30_000;
 const MAX_DOCUMENT_BYTES = 1024 * 1024;
 /** Keys looked at of one set. */
@@ -37,8 +32,11 @@ const MAX_KEYS = 64;
 /** The issuer is asked no more often, whatever tokens come. */
 const MIN_INTERVAL_MS = 10_000;
 
-/** Asks nobody before the first signature. */
-export function createIssuerKeys(options: IssuerOptions): IssuerKeys {
+/**
+ * What says whether one of the issuer's keys signed a token in a certain way. Rejects with an Error while the issuer cannot
+ * be asked; that does not happen before the first signature.
+ */
+export function createIssuerKeys(options: IssuerOptions): (token: string, algorithm: string) => Promise<boolean> {
   const { clock, issuerUrl } = options;
   let keys: KeySet | undefined;
   let asked: Promise<void> | undefined;
@@ -69,13 +67,11 @@ export function createIssuerKeys(options: IssuerOptions): IssuerKeys {
     return asked ?? Promise.resolve();
   };
 
-  return {
-    async verify(token, algorithm) {
-      if (keys && (await isSignedBy(token, algorithm, keys))) return true;
-      await refresh();
-      if (failure !== undefined && keys === undefined) throw failure;
-      return keys !== undefined && isSignedBy(token, algorithm, keys);
-    },
+  return async (token, algorithm) => {
+    if (keys && (await isSignedBy(token, algorithm, keys))) return true;
+    await refresh();
+    if (failure !== undefined && keys === undefined) throw failure;
+    return keys !== undefined && isSignedBy(token, algorithm, keys);
   };
 }
 
@@ -99,21 +95,8 @@ async function isSignedBy(token: string, algorithm: string, keys: KeySet): Promi
   }
 }
 
-async function fetchDocument(options: FetchOptions, url: string): Promise<JsonObject> {
-  const { value } = parseJson(await fetchBytes(options, url, { accept: 'application/json' }));
-  if (!isJsonObject(value)) throw new Error(`${url} is not a JSON object`);
-  return value;
-}
-
-/** What is needed to fetch something of an issuer. */
-export type FetchOptions = Pick<IssuerOptions, 'connect' | 'clock' | 'ca'>;
-
-/** The body of an https URL: whole, bounded, in time. Rejects with an Error, also for any status but 200. */
-export async function fetchBytes(
-  { connect, clock, ca }: FetchOptions,
-  url: string,
-  headers: Readonly<Record<string, string>>,
-): Promise<Uint8Array> {
+/** The object at an https URL: whole, bounded, in time. Rejects with an Error, also for any status but 200. */
+async function fetchDocument({ connect, clock, ca }: IssuerOptions, url: string): Promise<JsonObject> {
   const parsed = URL.parse(url);
   if (parsed?.protocol !== 'https:') throw new Error(`${JSON.stringify(url)} is not an https URL`);
   const timeout = new AbortController();
@@ -124,7 +107,7 @@ export async function fetchBytes(
         method: 'GET',
         path: parsed.pathname,
         query: parsed.search.slice(1),
-        headers: { ...headers },
+        headers: { accept: 'application/json' },
         body: new Uint8Array(),
         peer: { address: '' },
         signal: timeout.signal,
@@ -133,7 +116,9 @@ export async function fetchBytes(
     );
     const bytes = await readWhole(response, { limit: MAX_DOCUMENT_BYTES, signal: timeout.signal });
     if (response.status !== 200) throw new Error(`${url} answers with status ${response.status}`);
-    return bytes;
+    const { value } = parseJson(bytes);
+    if (!isJsonObject(value)) throw new Error(`${url} is not a JSON object`);
+    return value;
   } finally {
     cancel();
   }

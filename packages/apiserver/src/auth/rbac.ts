@@ -5,7 +5,8 @@
 
 import { fromLabelSelectorObject, matchesLabels } from '@coracle/apimachinery/selector/label-selector';
 import type { PolicyRule } from '@coracle/apimachinery/types/types';
-import type { Change, ObjectStore, StoredObject } from '../cache/object-store.ts';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
+import type { Change, ObjectStore, StoredObject, StoreKey } from '../cache/object-store.ts';
 import { BindingIndex, type Bound, type RoleRef } from './binding-index.ts';
 import type { AuthorizationAttributes, AuthorizationDecision, InstantAuthorizer, UserInfo } from './identity.ts';
 
@@ -65,12 +66,8 @@ export function createRbac(store: ObjectStore): Rbac {
         if (bound.namespace !== undefined) {
           if (attributes.type === 'path' || bound.namespace !== attributes.namespace) continue;
         }
-        const rules = roles.rulesOf(bound);
-        const allows =
-          attributes.type === 'path'
-            ? rules.some((rule) => allowsPath(rule, attributes))
-            : rules.some((rule) => allowsResource(rule, attributes));
-        if (allows) return { allowed: true, reason: reasonOf(bound, key) };
+        if (roles.rulesOf(bound).some((rule) => allows(rule, attributes)))
+          return { allowed: true, reason: reasonOf(bound, key) };
       }
     }
     return { allowed: false, reason: '' };
@@ -84,13 +81,7 @@ export function createRbac(store: ObjectStore): Rbac {
         remembered = new Map();
         decisions.set(user, remembered);
       }
-      const key = attributesKey(attributes);
-      let decision = remembered.get(key);
-      if (!decision) {
-        decision = decide(user, attributes);
-        remembered.set(key, decision);
-      }
-      return decision;
+      return getOrInsert(remembered, attributesKey(attributes), () => decide(user, attributes));
     },
     rulesFor: (user, namespace) =>
       subjectKeys(user)
@@ -98,12 +89,12 @@ export function createRbac(store: ObjectStore): Rbac {
         .filter((bound) => bound.namespace === undefined || bound.namespace === namespace)
         .flatMap((bound) => roles.rulesOf(bound)),
     rulesOf({ kind, namespace, name }) {
-      const prefix = kind === 'ClusterRole' ? PREFIXES.clusterRole : PREFIXES.role;
-      const role = store.peek({ prefix, namespace: kind === 'ClusterRole' ? '' : namespace, name });
-      if (!role) return undefined;
-      const { rules, aggregationRule } = role.object as unknown as RoleLike;
-      if (!aggregationRule) return rules ?? [];
-      return effectiveRules(role.object as unknown as RoleLike, clusterRolesIn(store));
+      const role = store.peek(keyOf({ kind, name }, namespace))?.object as unknown as RoleLike | undefined;
+      if (!role?.aggregationRule) return role && (role.rules ?? []);
+      return effectiveRules(
+        role,
+        store.list(PREFIXES.clusterRole).items.map(({ object }) => object as unknown as RoleLike),
+      );
     },
     stop() {
       for (const watch of watches) watch.stop();
@@ -137,8 +128,10 @@ function reasonOf({ name, namespace, role }: Bound, key: string): string {
   return `RBAC: allowed by ${where} of ${role.kind} "${role.name}" to ${kind} "${shown}"`;
 }
 
-const clusterRolesIn = (store: Pick<ObjectStore, 'list'>): ReadonlyMap<string, RoleLike> =>
-  new Map(store.list(PREFIXES.clusterRole).items.map(({ name, object }) => [name, object as unknown as RoleLike]));
+const keyOf = ({ kind, name }: RoleRef, namespace: string): StoreKey =>
+  kind === 'ClusterRole'
+    ? { prefix: PREFIXES.clusterRole, namespace: '', name }
+    : { prefix: PREFIXES.role, namespace, name };
 
 /** The rules behind a binding. Those that are in use stay parsed. */
 class Roles {
@@ -155,38 +148,29 @@ class Roles {
     this.#collected = new Map();
   }
 
-  rulesOf({ role: { kind, name }, namespace }: { readonly role: RoleRef; readonly namespace: string | undefined }) {
-    const isOfCluster = kind === 'ClusterRole';
-    const stored = this.#store.get({
-      prefix: isOfCluster ? PREFIXES.clusterRole : PREFIXES.role,
-      namespace: isOfCluster ? '' : (namespace ?? ''),
-      name,
-    });
+  rulesOf({ role: ref, namespace = '' }: Pick<Bound, 'role' | 'namespace'>): readonly PolicyRule[] {
+    const stored = this.#store.get(keyOf(ref, namespace));
     if (!stored) return [];
     const role = this.#roleOf(stored);
     if (role.aggregationRule === undefined) return role.rules ?? [];
-    let rules = this.#collected.get(name);
-    if (!rules) {
-      const { items } = this.#store.list(PREFIXES.clusterRole);
-      rules = effectiveRules(role, new Map(items.map((item) => [item.name, this.#roleOf(item)])));
-      this.#collected.set(name, rules);
-    }
-    return rules;
+    return getOrInsert(this.#collected, ref.name, () =>
+      effectiveRules(
+        role,
+        this.#store.list(PREFIXES.clusterRole).items.map((item) => this.#roleOf(item)),
+      ),
+    );
   }
 
   #roleOf(stored: StoredObject): RoleLike {
-    let role = this.#known.get(stored);
-    if (!role) {
+    return getOrInsert(this.#known, stored, () => {
       const { metadata, rules, aggregationRule } = stored.object as unknown as RoleLike;
       const { name, labels } = metadata;
-      role = {
+      return {
         metadata: { name, ...(labels && { labels }) },
         ...(rules && { rules }),
         ...(aggregationRule && { aggregationRule }),
       };
-      this.#known.set(stored, role);
-    }
-    return role;
+    });
   }
 }
 
@@ -196,13 +180,13 @@ class Roles {
  */
 export function effectiveRules(
   role: RoleLike,
-  clusterRoles: ReadonlyMap<string, RoleLike>,
+  clusterRoles: readonly RoleLike[],
   seen: ReadonlySet<RoleLike> = new Set([role]),
 ): readonly PolicyRule[] {
   const selectors = role.aggregationRule?.clusterRoleSelectors;
   if (!selectors) return role.rules ?? [];
   const compiled = selectors.map((selector) => fromLabelSelectorObject(selector));
-  const selected = [...clusterRoles.values()]
+  const selected = clusterRoles
     .filter(
       (other) => !seen.has(other) && compiled.some((selector) => matchesLabels(selector, other.metadata.labels ?? {})),
     )
@@ -220,6 +204,10 @@ export const EVERYTHING: readonly PolicyRule[] = [
 /** True when a list of a rule names a value, or all. */
 export const names = (list: readonly string[] | undefined, value: string): boolean =>
   list !== undefined && (list.includes('*') || list.includes(value));
+
+/** Whether a rule grants a request. */
+export const allows = (rule: PolicyRule, attributes: AuthorizationAttributes): boolean =>
+  attributes.type === 'path' ? allowsPath(rule, attributes) : allowsResource(rule, attributes);
 
 /** Whether a rule grants a resource request (upstream's RuleAllows). */
 export function allowsResource(rule: PolicyRule, a: AuthorizationAttributes & { type: 'resource' }): boolean {

@@ -8,6 +8,7 @@ import { badRequest, type FieldError, invalid } from '@coracle/apimachinery/meta
 import type { PolicyRule, SubjectAccessReviewSpec } from '@coracle/apimachinery/types/types';
 import { invalid as invalidValue } from '@coracle/apimachinery/validation/field-errors';
 import type { Clock } from '@coracle/runtime/clock/clock';
+import { NO_ATTRIBUTES } from './access-review.ts';
 import type { AuthorizerChain } from './authorizer-chain.ts';
 import type { AuthorizationAttributes, Authorizer, UserInfo } from './identity.ts';
 import { accessSelectors, selectorErrors } from './review-selectors.ts';
@@ -60,29 +61,15 @@ function specErrors(spec: AccessSpec, { withSubject }: { readonly withSubject: b
   return errors;
 }
 
-interface Question {
+/** What is asked; `problems` says why a selector was not looked at. */
+function questionOf({ resourceAttributes = {}, nonResourceAttributes: n }: AccessSpec): {
   readonly attributes: AuthorizationAttributes;
-  /** Why a selector was not looked at. */
   readonly problems: readonly string[];
-}
-
-function questionOf({ resourceAttributes: r, nonResourceAttributes: n }: AccessSpec): Question {
+} {
   if (n) return { attributes: { type: 'path', verb: n.verb ?? '', path: n.path ?? '' }, problems: [] };
-  const { problems, ...selectors } = accessSelectors(r ?? {});
-  return {
-    problems,
-    attributes: {
-      type: 'resource',
-      verb: r?.verb ?? '',
-      group: r?.group ?? '',
-      version: r?.version ?? '',
-      resource: r?.resource ?? '',
-      subresource: r?.subresource ?? '',
-      namespace: r?.namespace ?? '',
-      name: r?.name ?? '',
-      ...selectors,
-    },
-  };
+  const { fieldSelector: _fields, labelSelector: _labels, ...named } = resourceAttributes;
+  const { problems, ...selectors } = accessSelectors(resourceAttributes);
+  return { attributes: { type: 'resource', ...NO_ATTRIBUTES, ...named, ...selectors }, problems };
 }
 
 const shown = (rules: readonly PolicyRule[], resource: boolean): Partial<PolicyRule>[] =>
@@ -209,14 +196,12 @@ const tokenReview =
     const verified = await tokens.verify(token, { audiences: wanted, refused: (why) => void problems.push(why) });
     // The token itself is never sent back.
     const spec = audiences ? { audiences } : {};
-    if (!verified) return { ...object, spec, status: { user: {}, error: aggregated(problems) } };
-    return {
-      ...object,
-      spec,
-      status: {
-        authenticated: true,
-        user: userJson(verified.user),
-        audiences: wanted.filter((audience) => verified.audiences.includes(audience)),
-      },
-    };
+    const status = verified
+      ? {
+          authenticated: true,
+          user: userJson(verified.user),
+          audiences: wanted.filter((audience) => verified.audiences.includes(audience)),
+        }
+      : { user: {}, error: aggregated(problems) };
+    return { ...object, spec, status };
   };

@@ -36,9 +36,7 @@ export interface TokenClaims {
 }
 
 /** What a Secret of type `kubernetes.io/service-account-token` holds a token for. */
-export interface LegacyTokenClaims {
-  readonly namespace: string;
-  readonly serviceAccount: { readonly name: string; readonly uid: string };
+export interface LegacyTokenClaims extends Pick<TokenClaims, 'namespace' | 'serviceAccount'> {
   readonly secret: string;
 }
 

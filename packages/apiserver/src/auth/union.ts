@@ -1,49 +1,30 @@
 /** Several authorizers as one: the first that allows or denies decides; when none does, their reasons stand one a line. */
-import type { AuthorizationAttributes, AuthorizationDecision, Authorizer, UserInfo } from './identity.ts';
+import type { AuthorizationDecision, Authorizer } from './identity.ts';
 
 /** Asks in order (apiserver's authorizer/union), and waits only where one of them does. */
 export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer {
-  return (user: UserInfo, attributes: AuthorizationAttributes) => {
-    let said: Opinions | undefined;
-    for (let i = 0; i < authorizers.length; i++) {
-      const decision = authorizers[i]!(user, attributes);
+  const ask = (question: Parameters<Authorizer>, from: number, before?: Opinions): ReturnType<Authorizer> => {
+    let said = before;
+    for (let i = from; i < authorizers.length; i++) {
+      const decision = authorizers[i]!(...question);
       if (decision instanceof Promise) {
-        return askRest(decision, authorizers.slice(i + 1), {
-          user,
-          attributes,
-          said: said ?? { reasons: [], errors: [] },
-        });
+        const known = said;
+        return decision.then((late) => (decides(late) ? late : ask(question, i + 1, noted(known, late))));
       }
-      if (decision.allowed || decision.denied) return decision;
+      if (decides(decision)) return decision;
       said = noted(said, decision);
     }
     return concluded(said);
   };
+  return (...question) => ask(question, 0);
 }
+
+const decides = ({ allowed, denied }: AuthorizationDecision): boolean => allowed || denied === true;
 
 /** What those had to say who had no opinion. */
 interface Opinions {
   readonly reasons: string[];
   readonly errors: string[];
-}
-
-async function askRest(
-  pending: Promise<AuthorizationDecision>,
-  rest: readonly Authorizer[],
-  {
-    user,
-    attributes,
-    said,
-  }: { readonly user: UserInfo; readonly attributes: AuthorizationAttributes; readonly said: Opinions },
-): Promise<AuthorizationDecision> {
-  let decision = await pending;
-  for (const authorize of rest) {
-    if (decision.allowed || decision.denied) return decision;
-    noted(said, decision);
-    decision = await authorize(user, attributes);
-  }
-  if (decision.allowed || decision.denied) return decision;
-  return concluded(noted(said, decision));
 }
 
 /** Nearly always nobody says anything: nothing is made for it. */

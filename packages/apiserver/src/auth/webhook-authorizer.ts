@@ -6,6 +6,7 @@
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import type { CelProgram } from '@coracle/cel/cel';
 import type { Clock } from '@coracle/runtime/clock/clock';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 import type { Logger } from '@coracle/runtime/log/log';
 import { matchAccess } from './access-conditions.ts';
 import { type AccessReviewSpec, accessReviewSpec } from './access-review.ts';
@@ -75,12 +76,9 @@ export function createWebhookAuthorizer(
     const key = JSON.stringify(spec);
     const known = answers.get(key);
     if (known && clock.monotonic() < known.until) return known.decision;
-    let pending = asking.get(key);
-    if (pending === undefined) {
-      pending = ask(key, spec, lengthOf(attributes) < MAX_REMEMBERED_LENGTH).finally(() => asking.delete(key));
-      asking.set(key, pending);
-    }
-    return pending;
+    return getOrInsert(asking, key, () =>
+      ask(key, spec, lengthOf(attributes) < MAX_REMEMBERED_LENGTH).finally(() => asking.delete(key)),
+    );
   };
 }
 

@@ -1,6 +1,7 @@
 /** Users by tokens that a webhook knows: it is asked with a TokenReview (apiserver plugin/pkg/authenticator/token/webhook). */
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import type { Clock } from '@coracle/runtime/clock/clock';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 import type { Logger } from '@coracle/runtime/log/log';
 import { BoundedMap } from './bounded-map.ts';
 import type { UserInfo } from './identity.ts';
@@ -54,12 +55,7 @@ export function createWebhookUsers(
   const resultOn = (token: string): Result | Promise<Result> => {
     const answer = known.get(token) ?? refused.get(token);
     if (answer && clock.monotonic() < answer.until) return answer;
-    let pending = asking.get(token);
-    if (pending === undefined) {
-      pending = ask(token).finally(() => asking.delete(token));
-      asking.set(token, pending);
-    }
-    return pending;
+    return getOrInsert(asking, token, () => ask(token).finally(() => asking.delete(token)));
   };
   return async (token, onRefusal) => {
     const { user, why } = await resultOn(token);

@@ -42,7 +42,7 @@ export function grantsOf({ roles, roleBindings, clusterRoles, clusterRoleBinding
   const rulesOf = (kind: string, name: string): readonly PolicyRule[] => {
     if (kind === 'Role') return roles.find(({ metadata }) => metadata.name === name)?.rules ?? [];
     const role = byName.get(name);
-    return role === undefined ? [] : effectiveRules(role, byName);
+    return role === undefined ? [] : effectiveRules(role, [...byName.values()]);
   };
   const allows = (rules: readonly PolicyRule[]): boolean => {
     const { group, resource, subresource = '', namespace, name } = asked;
