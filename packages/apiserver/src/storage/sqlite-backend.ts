@@ -8,6 +8,7 @@ import { getCompileCacheDir } from 'node:module';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
+import { crc32 } from 'node:zlib';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
 import { type Backend, type DiskNeed, type DiskState, type Opened, type Row, StorageError } from './backend.ts';
@@ -273,7 +274,7 @@ class SqliteBackend implements Backend {
 
 function openReader(directory: string) {
   const db = new DatabaseSync(join(directory, 'store.db'), { readOnly: true, timeout: 1000 });
-  return { db, read: createRowReader(db) };
+  return { db, read: createRowReader(db, crc32) };
 }
 
 /** A worker has a compile cache of its own, and without one it loads a TypeScript compiler to read its three files. */

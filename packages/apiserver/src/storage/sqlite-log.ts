@@ -5,9 +5,21 @@
  * A row names the revision it supersedes, so that compaction needs no index over keys: forgetting everything
  * superseded in (swept, compacted] is one walk over the rows of that range.
  */
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { crc32 } from 'node:zlib';
 import { type Row, StorageError } from './backend.ts';
+
+/** The part of Node's DatabaseSync used here. */
+export interface SqlDatabase {
+  exec(sql: string): void;
+  prepare(sql: string): SqlStatement;
+}
+interface SqlStatement {
+  run(...values: (number | string | Uint8Array | null)[]): unknown;
+  get(...values: (number | string)[]): unknown;
+  iterate(...values: (number | string)[]): Iterator<unknown> & Iterable<unknown>;
+}
+
+/** CRC32 of `data`, going on from `seed`. */
+export type Checksum = (data: Uint8Array | string, seed: number) => number;
 
 /** Raised with every change of the tables; a newer file is refused, not mangled. */
 const FORMAT = 1;
@@ -53,7 +65,7 @@ interface Begun {
  * Sets a new or found database up; `readOnly` only looks. Throws StorageError 'corrupt' when it is not ours or newer than
  * we are.
  */
-export function prepareDatabase(db: DatabaseSync, path: string, { readOnly = false } = {}): void {
+export function prepareDatabase(db: SqlDatabase, path: string, { readOnly = false } = {}): void {
   const application = pragma(db, 'application_id');
   const format = pragma(db, 'user_version');
   const empty = (db.prepare('SELECT count(*) AS n FROM sqlite_schema').get() as { n: number }).n === 0;
@@ -96,11 +108,12 @@ export function prepareDatabase(db: DatabaseSync, path: string, { readOnly = fal
 
 /** One opening of the log. */
 export class SqliteLog {
-  readonly #db: DatabaseSync;
-  readonly #insert: StatementSync;
-  readonly #readMeta: StatementSync;
-  readonly #writeMeta: StatementSync;
-  readonly #read: StatementSync;
+  readonly #db: SqlDatabase;
+  readonly #checksum: Checksum;
+  readonly #insert: SqlStatement;
+  readonly #readMeta: SqlStatement;
+  readonly #writeMeta: SqlStatement;
+  readonly #read: SqlStatement;
   /** Newest corrupt row of each key, and corrupt rows that a later good row made harmless. */
   readonly #corrupt = new Map<string, number>();
   readonly #harmless: number[] = [];
@@ -109,8 +122,9 @@ export class SqliteLog {
   #reserved = 0;
   #epoch = 0;
 
-  constructor(db: DatabaseSync) {
+  constructor(db: SqlDatabase, checksum: Checksum) {
     this.#db = db;
+    this.#checksum = checksum;
     db.exec('PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=OFF');
     db.exec('CREATE TEMP TABLE quarantined (revision INTEGER PRIMARY KEY)');
     this.#insert = db.prepare('INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)');
@@ -165,9 +179,9 @@ export class SqliteLog {
     let seen = 0;
     let done = true;
     for (const found of this.#read.iterate(this.#position)) {
-      const record = found as unknown as LogRecord;
+      const record = found as LogRecord;
       this.#position = record.revision;
-      if (rowChecksum(record) === record.crc) {
+      if (rowChecksum(this.#checksum, record) === record.crc) {
         this.#good(record, rows);
         bytes += record.value?.byteLength ?? 0;
       } else {
@@ -211,7 +225,7 @@ export class SqliteLog {
         const { revision, key, previous = 0 } = row;
         const created = row.created ? 1 : 0;
         const value = row.value ?? null;
-        const crc = rowChecksum({ revision, key, previous, created, value });
+        const crc = rowChecksum(this.#checksum, { revision, key, previous, created, value });
         this.#insert.run(revision, key, previous, created, crc, value);
       }
       const last = rows.at(-1)?.revision ?? 0;
@@ -308,29 +322,29 @@ export class SqliteLog {
   }
 }
 
-function rowChecksum({ revision, previous, created, key, value }: Omit<LogRecord, 'crc'>): number {
-  const head = crc32(`${revision} ${previous} ${created} ${value === null ? '-' : '+'} ${key}\n`);
-  return value === null ? head : crc32(value, head);
+function rowChecksum(checksum: Checksum, { revision, previous, created, key, value }: Omit<LogRecord, 'crc'>): number {
+  const head = checksum(`${revision} ${previous} ${created} ${value === null ? '-' : '+'} ${key}\n`, 0);
+  return value === null ? head : checksum(value, head);
 }
 
 /**
  * Reads single rows of a log over a connection of its own, which sees what is committed. Throws StorageError 'corrupt'
  * for a row that does not match its checksum; undefined for one that is not there or deletes.
  */
-export function createRowReader(db: DatabaseSync): (revision: number) => Uint8Array | undefined {
+export function createRowReader(db: SqlDatabase, checksum: Checksum): (revision: number) => Uint8Array | undefined {
   // A row is read once: pages are the file system's to keep.
   db.exec('PRAGMA query_only=ON; PRAGMA cache_size=-256');
   const read = db.prepare('SELECT revision, key, previous, created, crc, value FROM log WHERE revision = ?');
   return (revision) => {
     const record = read.get(revision) as LogRecord | undefined;
     if (record === undefined) return undefined;
-    if (rowChecksum(record) !== record.crc)
+    if (rowChecksum(checksum, record) !== record.crc)
       throw new StorageError('corrupt', `row ${revision} does not match its checksum`);
     return record.value ?? undefined;
   };
 }
 
-function pragma(db: DatabaseSync, name: string): number {
+function pragma(db: SqlDatabase, name: string): number {
   const row = db.prepare(`PRAGMA ${name}`).get() as Record<string, number>;
   return row[name] ?? 0;
 }

@@ -7,6 +7,7 @@ import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
+import { crc32 } from 'node:zlib';
 import { giveMemoryBack } from '@coracle/runtime/process/give-memory-back';
 import { PASSING_FAILURES, StorageError, type StorageFailure } from './backend.ts';
 import { packedSize, packRows, unpackRows } from './row-codec.ts';
@@ -159,7 +160,7 @@ function open(): OpenAnswer {
     readOnly = true;
     db = openReadOnly();
   }
-  log = new SqliteLog(db);
+  log = new SqliteLog(db, crc32);
   const found = log.begin({ readOnly });
   return { ...found, readOnly, exposed: (statSync(options.directory).mode & 0o077) !== 0 };
 }

@@ -6,6 +6,7 @@ import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
+import { crc32 } from 'node:zlib';
 import { type Row, StorageError } from './backend.ts';
 import { prepareDatabase, SqliteLog } from './sqlite-log.ts';
 import { toStorageError } from './storage-failure.ts';
@@ -63,7 +64,7 @@ export function inspectStore(file: string, { onRow, signal }: InspectOptions): S
       prepareDatabase(db, file, { readOnly: true });
       const found = (db.prepare('PRAGMA integrity_check(1)').get() as { integrity_check: string }).integrity_check;
       if (found !== 'ok') throw new StorageError('corrupt', `${file} is damaged: ${found}`);
-      const log = new SqliteLog(db);
+      const log = new SqliteLog(db, crc32);
       const { epoch } = log.begin({ readOnly: true });
       let [rows, revision] = [0, 0];
       for (;;) {
@@ -91,7 +92,7 @@ export function divideHistory(file: string, gap: number): void {
     const db = new DatabaseSync(file);
     try {
       prepareDatabase(db, file);
-      new SqliteLog(db).divide(gap);
+      new SqliteLog(db, crc32).divide(gap);
       db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get();
     } finally {
       db.close();
