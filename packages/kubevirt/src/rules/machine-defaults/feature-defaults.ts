@@ -1,5 +1,5 @@
 /** Switches that are on unless somebody says otherwise, and Hyper-V features that need others. */
-import type { Clock, FeatureHyperv, Features, VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
+import type { FeatureHyperv, Features, VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
 
 interface Switch {
   enabled?: boolean;
@@ -15,12 +15,10 @@ export function fillSwitches(spec: VirtualMachineInstanceSpec): void {
   // There is no ACPI on that architecture.
   if (spec.architecture === 's390x') spec.domain.features.acpi = { enabled: false, ...spec.domain.features.acpi };
   fillFeatures(spec.domain.features);
-  fillTimers(spec.domain.clock);
+  for (const timer of Object.values(spec.domain.clock?.timer ?? {}) as ({ present?: boolean } | undefined)[])
+    if (timer !== undefined) timer.present ??= true;
   for (const disk of spec.domain.devices.disks ?? []) turnOn(disk.blockSize?.matchVolume);
-  for (const gpu of spec.domain.devices.gpus ?? []) {
-    const display = gpu.virtualGPUOptions?.display;
-    if (display !== undefined) turnOn(display.ramFB);
-  }
+  for (const gpu of spec.domain.devices.gpus ?? []) turnOn(gpu.virtualGPUOptions?.display?.ramFB);
 }
 
 function fillFeatures(features: Features): void {
@@ -33,12 +31,6 @@ function fillFeatures(features: Features): void {
   turnOn(hyperv.tlbflush?.direct);
   turnOn(hyperv.tlbflush?.extended);
   if (hyperv.spinlocks?.enabled === true) hyperv.spinlocks.spinlocks ??= 4096;
-}
-
-function fillTimers(clock: Clock | undefined): void {
-  for (const timer of Object.values(clock?.timer ?? {})) {
-    if (timer !== undefined) (timer as { present?: boolean }).present ??= true;
-  }
 }
 
 type HypervFeature = Exclude<keyof FeatureHyperv, 'spinlocks' | 'vendorid'>;
@@ -59,17 +51,15 @@ const NEEDS: readonly (readonly [HypervFeature, HypervFeature])[] = [
 export function addHypervDependencies(spec: VirtualMachineInstanceSpec): void {
   const hyperv = spec.domain.features?.hyperv;
   if (hyperv === undefined) return;
-  for (const [feature, need] of NEEDS) {
+  for (const [feature, need] of NEEDS)
     if (hyperv[feature]?.enabled === true && hyperv[need] === undefined) hyperv[need] = { enabled: true };
-  }
-  if (hyperv.evmcs?.enabled === true) {
-    spec.domain.cpu ??= {};
-    const cpu = spec.domain.cpu;
-    const vmx = cpu.features?.find(({ name }) => name === 'vmx');
-    if (vmx === undefined) cpu.features = [...(cpu.features ?? []), { name: 'vmx', policy: 'require' }];
-    // It cannot do without, whatever was asked for.
-    else vmx.policy = 'require';
-  }
+  if (hyperv.evmcs?.enabled !== true) return;
+  spec.domain.cpu ??= {};
+  const { cpu } = spec.domain;
+  const vmx = cpu.features?.find(({ name }) => name === 'vmx');
+  if (vmx === undefined) cpu.features = [...(cpu.features ?? []), { name: 'vmx', policy: 'require' }];
+  // It cannot do without, whatever was asked for.
+  else vmx.policy = 'require';
 }
 
 /** Hyper-V features that are on although one they need is off: `[feature, need]`. */

@@ -4,10 +4,7 @@ import type { ClusterConfig } from './cluster-config.ts';
 
 /** The settings of the cluster contradict what would have to be filled in. */
 export class DefaultsError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'DefaultsError';
-  }
+  override name = 'DefaultsError';
 }
 
 /** Adds a disk for each volume that neither a disk nor a file system names. Changes `spec`. */
@@ -27,14 +24,11 @@ export function addDefaultNetwork(spec: VirtualMachineInstanceSpec, config: Clus
   const { devices } = spec.domain;
   if (devices.autoattachPodInterface === false) return;
   if ((spec.networks?.length ?? 0) > 0 || (devices.interfaces?.length ?? 0) > 0) return;
-  if (config.defaultNetworkInterface === 'masquerade') {
-    devices.interfaces = [{ name: 'default', masquerade: {} }];
-  } else if (!config.permitBridgeInterfaceOnPodNetwork) {
+  const isMasquerade = config.defaultNetworkInterface === 'masquerade';
+  if (!isMasquerade && !config.permitBridgeInterfaceOnPodNetwork)
     throw new DefaultsError(
       'Bridge interface is not enabled in kubevirt-config: set configuration.network.defaultNetworkInterface to masquerade, or permitBridgeInterfaceOnPodNetwork to true',
     );
-  } else {
-    devices.interfaces = [{ name: 'default', bridge: {} }];
-  }
+  devices.interfaces = [{ name: 'default', ...(isMasquerade ? { masquerade: {} } : { bridge: {} }) }];
   spec.networks = [{ name: 'default', pod: {} }];
 }

@@ -19,10 +19,7 @@ import { setHotplugLimits } from './live-update.ts';
 
 /** Architecture and machine type of the template: what a virtual machine keeps for good. */
 export function setVirtualMachineDefaults(vm: VirtualMachine, config: ClusterConfig): void {
-  const spec = vm.spec.template.spec;
-  if (spec === undefined) return;
-  setArchitecture(spec, config);
-  setMachineType(spec, config);
+  if (vm.spec.template.spec !== undefined) setMachine(vm.spec.template.spec, config);
 }
 
 /**
@@ -33,7 +30,7 @@ export function setInstanceDefaults(vmi: VirtualMachineInstance, config: Cluster
   setInstanceSpecDefaults(vmi.spec, config);
   // The guest of a virtual machine can be given sockets later, also where its template leaves them open.
   if (controllerOf(vmi, 'VirtualMachine')) fillMissingAxes(vmi.spec);
-  setKernelPullPolicy(vmi.spec);
+  setPullPolicy(vmi.spec.domain.firmware?.kernelBoot?.container);
   setDeviceDefaults(vmi.spec);
   fillSwitches(vmi.spec);
   setProbeDefaults(vmi.spec.livenessProbe);
@@ -51,24 +48,20 @@ export function setInstanceDefaults(vmi: VirtualMachineInstance, config: Cluster
  * @throws DefaultsError
  */
 export function setInstanceSpecDefaults(spec: VirtualMachineInstanceSpec, config: ClusterConfig): void {
-  setArchitecture(spec, config);
-  setMachineType(spec, config);
+  setMachine(spec, config);
   setCpuRequest(spec, config);
   setGuestMemory(spec);
   setTopology(spec);
-  setPullPolicies(spec);
+  for (const { containerDisk } of spec.volumes ?? []) setPullPolicy(containerDisk);
   spec.evictionStrategy ??= config.evictionStrategy;
   addDefaultNetwork(spec, config);
   addDisksForVolumes(spec);
 }
 
-function setArchitecture(spec: VirtualMachineInstanceSpec, config: ClusterConfig): void {
+function setMachine(spec: VirtualMachineInstanceSpec, config: ClusterConfig): void {
   spec.architecture ||= config.defaultArchitecture;
-}
-
-function setMachineType(spec: VirtualMachineInstanceSpec, config: ClusterConfig): void {
   spec.domain.machine ??= {};
-  spec.domain.machine.type ||= config.machineType(spec.architecture ?? '');
+  spec.domain.machine.type ||= config.machineType(spec.architecture);
 }
 
 function setCpuRequest(spec: VirtualMachineInstanceSpec, config: ClusterConfig): void {
@@ -100,14 +93,12 @@ function setGuestMemory(spec: VirtualMachineInstanceSpec): void {
 function setTopology(spec: VirtualMachineInstanceSpec): void {
   spec.domain.cpu ??= {};
   const { cpu } = spec.domain;
-  const nothingSet = !cpu.cores && !cpu.sockets && !cpu.threads;
-  if (nothingSet) {
-    const amount = readQuantity(spec.domain.resources?.limits?.['cpu'] ?? spec.domain.resources?.requests?.['cpu']);
-    // Sockets, because they are what can be plugged later.
-    cpu.sockets = amount === undefined ? 1 : Math.min(Math.max(1, quantityValue(amount)), MAX_INT32);
-    cpu.cores = 1;
-    cpu.threads = 1;
-  }
+  if (cpu.cores || cpu.sockets || cpu.threads) return;
+  const amount = readQuantity(spec.domain.resources?.limits?.['cpu'] ?? spec.domain.resources?.requests?.['cpu']);
+  // Sockets, because they are what can be plugged later.
+  cpu.sockets = amount === undefined ? 1 : Math.min(Math.max(1, quantityValue(amount)), MAX_INT32);
+  cpu.cores = 1;
+  cpu.threads = 1;
 }
 
 /** What the field holds. */
@@ -125,15 +116,8 @@ function fillMissingAxes({ domain: { cpu } }: VirtualMachineInstanceSpec): void 
 const defaultPullPolicy = (image = ''): string =>
   image.endsWith(':latest') || !/[:@]/.test(image) ? 'Always' : 'IfNotPresent';
 
-function setPullPolicies(spec: VirtualMachineInstanceSpec): void {
-  for (const { containerDisk } of spec.volumes ?? []) {
-    if (containerDisk !== undefined) containerDisk.imagePullPolicy ||= defaultPullPolicy(containerDisk.image);
-  }
-}
-
-function setKernelPullPolicy(spec: VirtualMachineInstanceSpec): void {
-  const kernel = spec.domain.firmware?.kernelBoot?.container;
-  if (kernel !== undefined) kernel.imagePullPolicy ||= defaultPullPolicy(kernel.image);
+function setPullPolicy(of: { image?: string; imagePullPolicy?: string } | undefined): void {
+  if (of !== undefined) of.imagePullPolicy ||= defaultPullPolicy(of.image);
 }
 
 function setDeviceDefaults(spec: VirtualMachineInstanceSpec): void {

@@ -16,12 +16,6 @@ const MAX_VCPUS = 512;
 const MIB = 2 ** 20;
 const MIN_PLUGGABLE_GUEST = 1024 * MIB;
 
-/** Why the memory of a guest cannot be plugged, and the field below its spec that says so. */
-export interface MemoryHotplugObstacle {
-  readonly field: string;
-  readonly message: string;
-}
-
 /** Fills maxSockets and maxGuest where the cluster updates guests live. Changes `vmi`. */
 export function setHotplugLimits(vmi: VirtualMachineInstance, config: ClusterConfig): void {
   if (!config.liveUpdate || vmi.spec.architecture === 'arm64') return;
@@ -36,15 +30,11 @@ function setMaxSockets(spec: VirtualMachineInstanceSpec, config: ClusterConfig):
   const { cpu } = spec.domain;
   if (cpu === undefined || (cpu.maxSockets ?? 0) !== 0) return;
   const sockets = cpu.sockets ?? 0;
-  if (config.maxCpuSockets > 0) {
-    cpu.maxSockets = Math.max(config.maxCpuSockets, sockets);
-    return;
-  }
-  // Sockets that nobody named are no sockets to multiply.
-  if (sockets === 0) return;
   const perSocket = (cpu.cores || 1) * (cpu.threads || 1);
-  const wanted = sockets * config.maxHotplugRatio;
-  cpu.maxSockets = wanted * perSocket <= MAX_VCPUS ? wanted : Math.max(Math.floor(MAX_VCPUS / perSocket), sockets);
+  const most = Math.min(sockets * config.maxHotplugRatio, Math.floor(MAX_VCPUS / perSocket));
+  if (config.maxCpuSockets > 0) cpu.maxSockets = Math.max(config.maxCpuSockets, sockets);
+  // Sockets that nobody named are no sockets to multiply.
+  else if (sockets > 0) cpu.maxSockets = Math.max(most, sockets);
 }
 
 function scaledGuest(guest: QuantityValue | undefined, ratio: number): string | undefined {
@@ -52,13 +42,16 @@ function scaledGuest(guest: QuantityValue | undefined, ratio: number): string | 
   return amount && formatQuantity(quantityFromBytes(BigInt(quantityValue(amount)) * BigInt(ratio)));
 }
 
-/** The first thing that keeps memory from being plugged up to `maxGuest`, undefined when nothing does. */
+/**
+ * The first thing that keeps memory from being plugged up to `maxGuest`, and the field below the spec that says so;
+ * undefined when nothing does.
+ */
 export function memoryHotplugObstacle(
   spec: DeepReadonly<VirtualMachineInstanceSpec>,
   maxGuest: QuantityValue,
-): MemoryHotplugObstacle | undefined {
+): { readonly field: string; readonly message: string } | undefined {
   const { cpu, memory, launchSecurity } = spec.domain;
-  const obstacle = (field: string, message: string): MemoryHotplugObstacle => ({ field, message });
+  const obstacle = (field: string, message: string) => ({ field, message });
   if (cpu?.realtime !== undefined)
     return obstacle('domain.cpu.realtime', 'Memory hotplug is not compatible with realtime VMs');
   if (cpu?.numa?.guestMappingPassthrough !== undefined) {

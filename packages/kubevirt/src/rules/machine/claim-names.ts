@@ -3,11 +3,7 @@ import type { VirtualMachineInstanceSpec } from '../../kinds/kinds.ts';
 
 /** Names of the claims that the volumes of an instance, or of a template of some, are. */
 export const claimNames = (spec: DeepReadonly<Pick<VirtualMachineInstanceSpec, 'volumes'>> | undefined): string[] =>
-  (spec?.volumes ?? [])
-    .map(
-      (volume) =>
-        volume.persistentVolumeClaim?.claimName ??
-        volume.ephemeral?.persistentVolumeClaim?.claimName ??
-        volume.dataVolume?.name,
-    )
-    .filter((name) => name !== undefined);
+  (spec?.volumes ?? []).flatMap(
+    ({ persistentVolumeClaim, ephemeral, dataVolume }) =>
+      persistentVolumeClaim?.claimName ?? ephemeral?.persistentVolumeClaim?.claimName ?? dataVolume?.name ?? [],
+  );

@@ -1,5 +1,4 @@
-import type { MachinePlan } from './machine-plan.ts';
-import type { PlanContext } from './plan-context.ts';
+import type { MachinePlan, PlanContext } from './machine-plan.ts';
 
 /** Further from UTC no clock is set: zones of POSIX end there. */
 const MAX_OFFSET_SECONDS = 24 * 3600;

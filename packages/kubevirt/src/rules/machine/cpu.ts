@@ -1,6 +1,5 @@
 import { parseQuantity, quantityValue } from '@coracle/apimachinery/quantity/quantity';
-import type { MachinePlan } from './machine-plan.ts';
-import type { PlanContext } from './plan-context.ts';
+import type { MachinePlan, PlanContext } from './machine-plan.ts';
 
 const FEATURE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 /** These mean: all the host, or the emulator, has. */
@@ -17,25 +16,18 @@ export function configureCpu({ vmi, facts }: PlanContext, plan: MachinePlan): vo
     else plan.unsupported.push(`cpu model ${wanted} is not known to QEMU ${facts.qemuVersion}; ${everything} is used`);
   }
   const features: { name: string; value: string }[] = [];
-  for (const feature of cpu?.features ?? []) {
-    const known = facts.cpuFeatures.length === 0 || facts.cpuFeatures.includes(feature.name);
-    if (!FEATURE_NAME.test(feature.name) || !known) {
-      if (feature.policy !== 'optional' && feature.policy !== 'disable' && feature.policy !== 'forbid')
-        plan.unsupported.push(`cpu feature ${JSON.stringify(feature.name)} is not known to QEMU ${facts.qemuVersion}`);
-      continue;
-    }
-    const off = feature.policy === 'disable' || feature.policy === 'forbid';
-    features.push({ name: feature.name, value: off ? 'off' : 'on' });
+  for (const { name, policy } of cpu?.features ?? []) {
+    const known = facts.cpuFeatures.length === 0 || facts.cpuFeatures.includes(name);
+    const off = policy === 'disable' || policy === 'forbid';
+    if (FEATURE_NAME.test(name) && known) features.push({ name, value: off ? 'off' : 'on' });
+    else if (policy !== 'optional' && !off)
+      plan.unsupported.push(`cpu feature ${JSON.stringify(name)} is not known to QEMU ${facts.qemuVersion}`);
   }
-  let sockets = cpu?.sockets || 0;
-  const cores = cpu?.cores || 0;
-  const threads = cpu?.threads || 0;
-  if (sockets === 0 && cores === 0 && threads === 0) {
-    // Without a topology the amount of CPU asked for decides: limits before requests, rounded up.
-    const amount = resources?.limits?.['cpu'] ?? resources?.requests?.['cpu'];
-    if (amount !== undefined) sockets = Math.ceil(quantityValue(parseQuantity(String(amount))));
-  }
-  plan.cpu = { model, features, sockets: sockets || 1, cores: cores || 1, threads: threads || 1 };
+  const { sockets, cores, threads } = cpu ?? {};
+  // Without a topology the amount of CPU asked for decides: limits before requests, rounded up.
+  const amount = sockets || cores || threads ? 1 : (resources?.limits?.['cpu'] ?? resources?.requests?.['cpu'] ?? 1);
+  const asked = Math.ceil(quantityValue(parseQuantity(String(amount))));
+  plan.cpu = { model, features, sockets: sockets || asked || 1, cores: cores || 1, threads: threads || 1 };
 }
 
 /** Most queues that a disk or a controller gets. */

@@ -1,6 +1,5 @@
 import { hasPersistentTpm, hasTpm } from '../backend-storage/backend-storage.ts';
-import type { MachinePlan } from './machine-plan.ts';
-import type { PlanContext } from './plan-context.ts';
+import type { MachinePlan, PlanContext } from './machine-plan.ts';
 
 /** Id of the display adapter among the devices of a plan. */
 export const VIDEO_ID = 'video0';

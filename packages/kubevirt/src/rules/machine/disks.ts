@@ -1,8 +1,7 @@
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { Disk, Volume } from '../../kinds/kinds.ts';
 import { queuesFor } from './cpu.ts';
-import { type DiskBus, type MachinePlan, PlanError, type PlannedDisk } from './machine-plan.ts';
-import type { PlanContext } from './plan-context.ts';
+import { type DiskBus, type MachinePlan, type PlanContext, PlanError, type PlannedDisk } from './machine-plan.ts';
 import { addPlugRoom, isHotpluggable, placeHotpluggable } from './plug-room.ts';
 
 type ReadonlyDisk = DeepReadonly<Disk>;
@@ -43,13 +42,10 @@ export function configureDisks({ vmi, facts }: PlanContext, plan: MachinePlan): 
   const volumes = new Map((vmi.spec.volumes ?? []).map((volume) => [volume.name, volume]));
   const shared = new Set((devices.filesystems ?? []).map((filesystem) => filesystem.name));
   const listed: ReadonlyDisk[] = [...(devices.disks ?? [])];
-  for (const volume of volumes.values()) {
-    if (hasNoDisk(volume) || shared.has(volume.name) || listed.some((disk) => disk.name === volume.name)) continue;
-    listed.push({ name: volume.name });
-  }
-  const ordered =
-    listed.some((disk) => disk.bootOrder !== undefined) ||
-    (devices.interfaces ?? []).some((nic) => nic.bootOrder !== undefined);
+  for (const volume of volumes.values())
+    if (!hasNoDisk(volume) && !shared.has(volume.name) && !listed.some((disk) => disk.name === volume.name))
+      listed.push({ name: volume.name });
+  const ordered = [...listed, ...(devices.interfaces ?? [])].some(({ bootOrder }) => bootOrder !== undefined);
   const targets = targetNames(listed, new Map((vmi.status?.volumeStatus ?? []).map((s) => [s.name, s.target])));
 
   for (const [position, disk] of listed.entries()) {
@@ -79,7 +75,7 @@ export function configureDisks({ vmi, facts }: PlanContext, plan: MachinePlan): 
       ...(bus === 'virtio' && kind === 'disk' && { queues: queuesFor(plan.cpu) }),
       ...(isHotpluggable(volume) && { hotpluggable: true }),
     };
-    if (planned.readOnly && planned.bus === 'sata' && planned.kind === 'disk')
+    if (planned.readOnly && planned.bus === 'sata' && kind === 'disk')
       throw new PlanError(
         `disk ${disk.name}: a SATA hard disk cannot be read-only; use the bus virtio or scsi, or a cdrom`,
       );
@@ -147,15 +143,9 @@ const errorPolicyOf = (text: string | undefined): PlannedDisk['errorPolicy'] =>
   text === 'ignore' || text === 'report' || text === 'enospace' ? text : 'stop';
 
 function blockSizeOf(disk: ReadonlyDisk): Pick<PlannedDisk, 'blockSize'> {
-  const custom = disk.blockSize?.custom;
-  if (!custom?.logical) return {};
-  return {
-    blockSize: {
-      logical: custom.logical,
-      physical: custom.physical ?? custom.logical,
-      ...(custom.discardGranularity !== undefined && { discardGranularity: custom.discardGranularity }),
-    },
-  };
+  const { logical, physical = logical, discardGranularity } = disk.blockSize?.custom ?? {};
+  if (!logical || physical === undefined) return {};
+  return { blockSize: { logical, physical, ...(discardGranularity !== undefined && { discardGranularity }) } };
 }
 
 /** 'shared' and 'auto': one thread for all disks that ask for none of their own. */

@@ -1,22 +1,18 @@
-import type { MachinePlan } from './machine-plan.ts';
-import type { PlanContext } from './plan-context.ts';
+import type { MachinePlan, PlanContext } from './machine-plan.ts';
 
-/** VMI field -> QEMU processor property, for the Hyper-V enlightenments that are a plain switch. */
-const HYPERV: readonly (readonly [
-  'relaxed' | 'vapic' | 'vpindex' | 'runtime' | 'synic' | 'reset' | 'frequencies' | 'reenlightenment' | 'ipi' | 'evmcs',
-  string,
-])[] = [
-  ['relaxed', 'hv-relaxed'],
-  ['vapic', 'hv-vapic'],
-  ['vpindex', 'hv-vpindex'],
-  ['runtime', 'hv-runtime'],
-  ['synic', 'hv-synic'],
-  ['reset', 'hv-reset'],
-  ['frequencies', 'hv-frequencies'],
-  ['reenlightenment', 'hv-reenlightenment'],
-  ['ipi', 'hv-ipi'],
-  ['evmcs', 'hv-evmcs'],
-];
+/** The Hyper-V enlightenments that are a plain switch: `hv-` and their name is QEMU's processor property. */
+const HYPERV = [
+  'relaxed',
+  'vapic',
+  'vpindex',
+  'runtime',
+  'synic',
+  'reset',
+  'frequencies',
+  'reenlightenment',
+  'ipi',
+  'evmcs',
+] as const;
 
 const on = (state: { readonly enabled?: boolean | undefined } | undefined): boolean =>
   state !== undefined && state.enabled !== false;
@@ -35,7 +31,7 @@ export function configureFeatures({ vmi, facts }: PlanContext, plan: MachinePlan
   const { hyperv } = features;
   if (features.hypervPassthrough?.enabled) paravirtual.push({ name: 'hv-passthrough', value: 'on' });
   if (hyperv) {
-    for (const [field, property] of HYPERV) if (on(hyperv[field])) paravirtual.push({ name: property, value: 'on' });
+    for (const name of HYPERV) if (on(hyperv[name])) paravirtual.push({ name: `hv-${name}`, value: 'on' });
     if (on(hyperv.spinlocks))
       paravirtual.push({ name: 'hv-spinlocks', value: String(hyperv.spinlocks?.spinlocks ?? 4096) });
     if (on(hyperv.synictimer)) {

@@ -1,8 +1,7 @@
 /** Room for processors and memory that are plugged while the guest runs. */
 import { quantityValue, readQuantity } from '@coracle/apimachinery/quantity/quantity';
 import { memoryHotplugObstacle } from '../machine-defaults/live-update.ts';
-import type { MachinePlan } from './machine-plan.ts';
-import type { PlanContext } from './plan-context.ts';
+import type { MachinePlan, PlanContext } from './machine-plan.ts';
 
 /** Processors beyond it need interrupts of a kind that older guests do not know. */
 const MAX_APIC_IDS = 255;

@@ -4,25 +4,18 @@ import { segmentOf } from '../launcher/network-attachments.ts';
 import {
   type ForwardedPort,
   type MachinePlan,
+  type PlanContext,
   PlanError,
   type PlannedInterface,
   type Resolvers,
 } from './machine-plan.ts';
 import { plainText } from './plain-text.ts';
-import type { PlanContext } from './plan-context.ts';
 import { freePlace } from './plug-room.ts';
 
 type ReadonlyInterface = DeepReadonly<Interface>;
 
-const DRIVERS: Readonly<Record<string, string>> = {
-  virtio: 'virtio-net-pci',
-  e1000: 'e1000',
-  e1000e: 'e1000e',
-  igb: 'igb',
-  ne2k_pci: 'ne2k_pci',
-  pcnet: 'pcnet',
-  rtl8139: 'rtl8139',
-};
+/** Models that are called like QEMU's driver for them. */
+const MODELS = ['e1000', 'e1000e', 'igb', 'ne2k_pci', 'pcnet', 'rtl8139'];
 /** Cards for PCI Express. */
 const EXPRESS = new Set(['virtio-net-pci', 'e1000e', 'igb']);
 /** The field of a BOOTP packet, with its closing NUL. */
@@ -36,7 +29,7 @@ const MAX_SEARCH_BYTES = 200;
 const CLUSTER_DOMAIN = 'cluster.local';
 const DEFAULT_CIDR = '10.0.2.0/24';
 /** Forwarded when a VMI declares no port. Upstream forwards all; one host address cannot bind all, so others are added when `portforward` asks for them. */
-export const DEFAULT_PORTS: readonly number[] = [22, 80];
+const DEFAULT_PORTS = [22, 80];
 const MAC = /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/;
 /** More than this is a mistake in the spec, and a process of ours would pay for it. */
 const MAX_PORTS = 512;
@@ -156,9 +149,8 @@ export function refusalOf(
 
 function driverOf(nic: ReadonlyInterface, devices: readonly string[], plan: MachinePlan): string {
   const model = nic.model ?? 'virtio';
-  const driver = Object.hasOwn(DRIVERS, model) ? DRIVERS[model] : undefined;
-  if (driver !== undefined && devices.includes(driver)) return driver;
-  if (driver === 'virtio-net-pci') return driver;
+  if (model === 'virtio') return 'virtio-net-pci';
+  if (MODELS.includes(model) && devices.includes(model)) return model;
   const instead = model === 'igb' && devices.includes('e1000e') ? 'e1000e' : 'virtio-net-pci';
   plan.unsupported.push(`interface ${nic.name}: model ${model} is not offered by this QEMU; ${instead} is used`);
   return instead;

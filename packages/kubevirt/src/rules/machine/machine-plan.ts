@@ -1,4 +1,5 @@
 /** The plan of one guest: everything that decides its hardware, nothing about where files and sockets are. */
+import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import type { Segment } from '../launcher/network-attachments.ts';
 
 /** What the node's QEMU can do; found out by `node-agent/qemu` once for each QEMU version and kernel. */
@@ -39,6 +40,15 @@ export interface SmbiosConfig {
 
 /** KubeVirt's defaults. */
 export const DEFAULT_SMBIOS: SmbiosConfig = { manufacturer: 'KubeVirt', product: 'None', family: 'KubeVirt' };
+
+/** What the parts of a machine's plan are made from. */
+export interface PlanContext {
+  readonly vmi: ReadonlyVmi;
+  readonly facts: NodeFacts;
+  readonly smbios: SmbiosConfig;
+  /** False where the serial line of this guest is not logged. */
+  readonly serialLog: boolean;
+}
 
 /** A device as QEMU's JSON form takes it: a flat object. PCI slots are given out later. */
 export type DeviceSpec = {
@@ -215,8 +225,5 @@ export interface MachinePlan {
 
 /** A spec no machine can be made of; the VMI fails with this text. */
 export class PlanError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'PlanError';
-  }
+  override name = 'PlanError';
 }

@@ -1,6 +1,5 @@
 import { quantityValue, readQuantity } from '@coracle/apimachinery/quantity/quantity';
-import { type MachinePlan, PlanError } from './machine-plan.ts';
-import type { PlanContext } from './plan-context.ts';
+import { type MachinePlan, type PlanContext, PlanError } from './machine-plan.ts';
 
 const MIB = 1024 * 1024;
 /**

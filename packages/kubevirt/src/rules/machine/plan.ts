@@ -9,15 +9,18 @@ import { configureFeatures } from './features.ts';
 import { configureFirmware } from './firmware.ts';
 import { configureHotplug } from './hotplug.ts';
 import { configureInterfaces } from './interfaces.ts';
-import { DEFAULT_SMBIOS, type MachinePlan, type NodeFacts, type SmbiosConfig } from './machine-plan.ts';
+import {
+  DEFAULT_SMBIOS,
+  type MachinePlan,
+  type NodeFacts,
+  type PlanContext,
+  type SmbiosConfig,
+} from './machine-plan.ts';
 import { configureMemory } from './memory.ts';
-import type { PlanContext } from './plan-context.ts';
-import { refuseRest } from './refusals.ts';
+import { unservedFields } from './unserved-fields.ts';
 
-/** Fills its part of the draft; says in `plan.unsupported` what it had to leave out. */
-export type Configurator = (context: PlanContext, plan: MachinePlan) => void;
-
-const CONFIGURATORS: readonly Configurator[] = [
+/** Each fills its part of the draft; it says in `plan.unsupported` what it had to leave out. */
+const CONFIGURATORS: readonly ((context: PlanContext, plan: MachinePlan) => void)[] = [
   configureMachine,
   configureCpu,
   configureMemory,
@@ -40,12 +43,7 @@ export function machinePlan(
   facts: NodeFacts,
   options: { readonly smbios?: SmbiosConfig; readonly serialLog?: boolean } = {},
 ): MachinePlan {
-  const context: PlanContext = {
-    vmi,
-    facts,
-    smbios: options.smbios ?? DEFAULT_SMBIOS,
-    serialLog: options.serialLog ?? true,
-  };
+  const { smbios = DEFAULT_SMBIOS, serialLog = true } = options;
   const { spec, metadata } = vmi;
   const plan: MachinePlan = {
     name: `${metadata.namespace ?? ''}_${metadata.name ?? ''}`,
@@ -71,12 +69,12 @@ export function machinePlan(
     hostname: hostnameOf(vmi),
     unsupported: [],
   };
-  for (const configure of CONFIGURATORS) configure(context, plan);
+  for (const configure of CONFIGURATORS) configure({ vmi, facts, smbios, serialLog }, plan);
   return plan;
 }
 
 /** The guest's host name: spec.hostname, else the object's name cut at the first dot, as a DNS label. */
-export function hostnameOf(vmi: ReadonlyVmi): string {
+function hostnameOf(vmi: ReadonlyVmi): string {
   const name = vmi.spec.hostname || (vmi.metadata.name ?? '').split('.')[0] || 'vm';
   return name.slice(0, 63).replace(/-+$/, '');
 }
@@ -95,4 +93,9 @@ function configureMachine({ vmi, facts }: PlanContext, plan: MachinePlan): void 
   if (resolve(wanted) === undefined && wanted !== 'q35')
     plan.unsupported.push(`machine type ${wanted} is not offered by QEMU ${facts.qemuVersion}; ${type} is used`);
   plan.machine.type = type;
+}
+
+/** Names what no other configurator looked at: asked for, accepted by the API, not offered here. */
+function refuseRest({ vmi }: PlanContext, plan: MachinePlan): void {
+  for (const { text } of unservedFields(vmi.spec)) plan.unsupported.push(text);
 }
