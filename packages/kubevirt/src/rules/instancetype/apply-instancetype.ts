@@ -24,8 +24,6 @@ interface Step {
   readonly conflicts: Conflict[];
 }
 
-const isSet = (value: unknown): boolean => value !== undefined && value !== null;
-
 /**
  * Applies `type` to `spec` and `metadata` and returns the conflicts in upstream's order. `base` is the path of `spec` in
  * the object that the user wrote (`spec.template.spec`, or `spec` at the start of an instance). Changes what it is
@@ -73,12 +71,12 @@ function layOver<T extends object, K extends keyof T & string>(
   else conflictAt(step, path + member);
 }
 
-const isEmpty = (value: unknown): boolean => !isSet(value) || (Array.isArray(value) && value.length === 0);
+const isEmpty = (value: unknown): boolean => value == null || (Array.isArray(value) && value.length === 0);
 
 function applyNodeSelector(step: Step): void {
   const { type, spec } = step;
   if (type.nodeSelector === undefined || Object.keys(type.nodeSelector).length === 0) return;
-  if (isSet(spec.nodeSelector)) conflictAt(step, 'nodeSelector');
+  if (spec.nodeSelector != null) conflictAt(step, 'nodeSelector');
   else spec.nodeSelector = { ...type.nodeSelector };
 }
 
@@ -91,12 +89,12 @@ function applyCpu(step: Step): void {
 
   const { cpu } = spec.domain;
   const from = type.cpu;
-  if (isSet(from.model)) cpu.model = from.model!;
-  if (isSet(from.dedicatedCPUPlacement)) setOrDelete(cpu, 'dedicatedCpuPlacement', from.dedicatedCPUPlacement);
-  if (isSet(from.isolateEmulatorThread)) setOrDelete(cpu, 'isolateEmulatorThread', from.isolateEmulatorThread);
-  if (isSet(from.numa)) cpu.numa = cloneJson(from.numa!);
-  if (isSet(from.realtime)) cpu.realtime = cloneJson(from.realtime!);
-  if (isSet(from.maxSockets)) cpu.maxSockets = from.maxSockets!;
+  if (from.model != null) cpu.model = from.model;
+  if (from.dedicatedCPUPlacement != null) setOrDelete(cpu, 'dedicatedCpuPlacement', from.dedicatedCPUPlacement);
+  if (from.isolateEmulatorThread != null) setOrDelete(cpu, 'isolateEmulatorThread', from.isolateEmulatorThread);
+  if (from.numa != null) cpu.numa = cloneJson(from.numa);
+  if (from.realtime != null) cpu.realtime = cloneJson(from.realtime);
+  if (from.maxSockets != null) cpu.maxSockets = from.maxSockets;
   const { sockets, cores, threads } = guestTopology(from.guest, step.preference);
   setOrDelete(cpu, 'cores', cores);
   setOrDelete(cpu, 'sockets', sockets);
@@ -118,17 +116,17 @@ function checkCpu(step: Step): void {
   if (cpu.sockets) conflictAt(step, 'domain.cpu.sockets');
   if (cpu.cores) conflictAt(step, 'domain.cpu.cores');
   if (cpu.threads) conflictAt(step, 'domain.cpu.threads');
-  if (cpu.model && isSet(type.cpu.model)) conflictAt(step, 'domain.cpu.model');
-  if (cpu.dedicatedCpuPlacement && isSet(type.cpu.dedicatedCPUPlacement))
+  if (cpu.model && type.cpu.model != null) conflictAt(step, 'domain.cpu.model');
+  if (cpu.dedicatedCpuPlacement && type.cpu.dedicatedCPUPlacement != null)
     conflictAt(step, 'domain.cpu.dedicatedCPUPlacement');
-  if (cpu.isolateEmulatorThread && isSet(type.cpu.isolateEmulatorThread))
+  if (cpu.isolateEmulatorThread && type.cpu.isolateEmulatorThread != null)
     conflictAt(step, 'domain.cpu.isolateEmulatorThread');
-  if (isSet(cpu.numa) && isSet(type.cpu.numa)) conflictAt(step, 'domain.cpu.numa');
-  if (isSet(cpu.realtime) && isSet(type.cpu.realtime)) conflictAt(step, 'domain.cpu.realtime');
+  if (cpu.numa != null && type.cpu.numa != null) conflictAt(step, 'domain.cpu.numa');
+  if (cpu.realtime != null && type.cpu.realtime != null) conflictAt(step, 'domain.cpu.realtime');
 }
 
 const hasAmount = (list: Readonly<Record<string, unknown>> | undefined, resource: string): boolean =>
-  isSet(list) && Object.hasOwn(list!, resource);
+  list != null && Object.hasOwn(list, resource);
 
 function applyMemory(step: Step): void {
   const { type, spec } = step;
@@ -149,8 +147,8 @@ function applyMemory(step: Step): void {
     };
     domain.resources = { ...domain.resources, requests };
   }
-  if (isSet(from.hugepages)) memory.hugepages = cloneJson(from.hugepages!);
-  if (isSet(from.maxGuest)) memory.maxGuest = canonicalQuantity(from.maxGuest!);
+  if (from.hugepages != null) memory.hugepages = cloneJson(from.hugepages);
+  if (from.maxGuest != null) memory.maxGuest = canonicalQuantity(from.maxGuest);
 }
 
 /** Only the first conflict of memory is reported. */
@@ -158,9 +156,9 @@ function memoryConflict(
   { memory, resources }: VirtualMachineInstanceSpec['domain'],
   from: DeepReadonly<InstancetypeSpec['memory']>,
 ): string | undefined {
-  if (isSet(memory?.guest)) return 'domain.memory.guest';
-  if (isSet(memory?.hugepages) && isSet(from.hugepages)) return 'domain.memory.hugepages';
-  if (isSet(memory?.maxGuest) && isSet(from.maxGuest)) return 'domain.memory.maxGuest';
+  if (memory?.guest != null) return 'domain.memory.guest';
+  if (memory?.hugepages != null && from.hugepages != null) return 'domain.memory.hugepages';
+  if (memory?.maxGuest != null && from.maxGuest != null) return 'domain.memory.maxGuest';
   if (hasAmount(resources?.requests, 'memory')) return 'domain.resources.requests.memory';
   if (hasAmount(resources?.limits, 'memory')) return 'domain.resources.limits.memory';
   return undefined;
@@ -169,10 +167,10 @@ function memoryConflict(
 function applyIoThreads(step: Step): void {
   const { type, spec } = step;
   const count = type.ioThreads?.supplementalPoolThreadCount;
-  if (!isSet(count)) return;
-  if (isSet(spec.domain.ioThreads?.supplementalPoolThreadCount))
+  if (count == null) return;
+  if (spec.domain.ioThreads?.supplementalPoolThreadCount != null)
     conflictAt(step, 'domain.ioThreads.supplementalPoolThreadCount');
-  else spec.domain.ioThreads = { ...spec.domain.ioThreads, supplementalPoolThreadCount: count! };
+  else spec.domain.ioThreads = { ...spec.domain.ioThreads, supplementalPoolThreadCount: count };
 }
 
 /** The paths of these conflicts have no base. Upstream lists them in no order; here it is by key. */

@@ -11,8 +11,6 @@ import { applyDevicePreferences } from './preferred-devices.ts';
 
 type Preference = DeepReadonly<PreferenceSpec>;
 
-const isUnset = (value: unknown): boolean => value === undefined || value === null;
-
 /** Changes `spec` and `metadata`; `spec.domain.devices` must be there. */
 export function applyPreferenceSpec(
   preference: Preference,
@@ -29,8 +27,9 @@ export function applyPreferenceSpec(
   if (preference.preferredTerminationGracePeriodSeconds !== undefined)
     spec.terminationGracePeriodSeconds ??= preference.preferredTerminationGracePeriodSeconds;
   applyArchitecture(preference, spec);
-  applyAnnotations(preference, metadata);
-  if (preference.preferredLaunchSecurity !== undefined && isUnset(spec.domain.launchSecurity))
+  if (preference.annotations !== undefined)
+    metadata.annotations = { ...preference.annotations, ...metadata.annotations };
+  if (preference.preferredLaunchSecurity !== undefined && spec.domain.launchSecurity == null)
     spec.domain.launchSecurity = cloneJson(preference.preferredLaunchSecurity);
 }
 
@@ -59,10 +58,8 @@ function applyFeatures({ features: preferred }: Preference, spec: VirtualMachine
   if (preferred.preferredSmm !== undefined) features.smm ??= { ...preferred.preferredSmm };
 }
 
-function withoutNulls<T extends object>(value: T): T {
-  const entries = Object.entries(value).filter(([, member]) => !isUnset(member));
-  return Object.fromEntries(entries) as T;
-}
+const withoutNulls = <T extends object>(value: T): T =>
+  Object.fromEntries(Object.entries(value).filter(([, member]) => member != null)) as T;
 
 function applyFirmware({ firmware: preferred }: Preference, spec: VirtualMachineInstanceSpec): void {
   if (preferred === undefined) return;
@@ -70,7 +67,7 @@ function applyFirmware({ firmware: preferred }: Preference, spec: VirtualMachine
   const { firmware } = spec.domain;
   firmware.bootloader ??= {};
   const { bootloader } = firmware;
-  const noneYet = (): boolean => isUnset(bootloader.bios) && isUnset(bootloader.efi);
+  const noneYet = (): boolean => bootloader.bios == null && bootloader.efi == null;
 
   if (preferred.preferredUseBios === true && noneYet()) bootloader.bios = {};
   if (preferred.preferredUseBiosSerial !== undefined && bootloader.bios)
@@ -104,12 +101,7 @@ function applyClock({ clock: preferred }: Preference, spec: VirtualMachineInstan
   if (preferred === undefined) return;
   spec.domain.clock ??= {};
   const { clock } = spec.domain;
-  if (preferred.preferredClockOffset !== undefined && isUnset(clock.utc) && isUnset(clock.timezone))
+  if (preferred.preferredClockOffset !== undefined && clock.utc == null && clock.timezone == null)
     Object.assign(clock, cloneJson(preferred.preferredClockOffset));
   if (preferred.preferredTimer !== undefined) clock.timer ??= cloneJson(preferred.preferredTimer);
-}
-
-function applyAnnotations({ annotations: preferred }: Preference, metadata: AnnotatedMeta): void {
-  if (preferred === undefined) return;
-  metadata.annotations = { ...preferred, ...metadata.annotations };
 }

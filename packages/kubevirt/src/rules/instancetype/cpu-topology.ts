@@ -1,7 +1,7 @@
 /** How the processors of an instance type are laid out as sockets, cores and threads (kubevirt instancetype/apply/cpu). */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { CpuTopologyName, InstancetypeSpec, PreferenceSpec, SpreadAcross } from '../../kinds/kubevirt.ts';
+import type { CpuTopologyName, InstancetypeSpec, PreferenceSpec } from '../../kinds/kubevirt.ts';
 import type { Conflict } from './conflicts.ts';
 
 export type Topology = 'cores' | 'sockets' | 'threads' | 'spread' | 'any';
@@ -25,15 +25,9 @@ export function preferredTopology(preference: DeepReadonly<PreferenceSpec> | und
 }
 
 /** What processors are spread over and in which ratio. */
-export function spreadOptions(preference: DeepReadonly<PreferenceSpec> | undefined): {
-  ratio: number;
-  across: SpreadAcross;
-} {
-  const options = preference?.cpu?.spreadOptions;
-  return {
-    ratio: options?.ratio || preference?.preferSpreadSocketToCoreRatio || DEFAULT_RATIO,
-    across: options?.across ?? 'SocketsCores',
-  };
+export function spreadOptions(preference: DeepReadonly<PreferenceSpec> | undefined) {
+  const { ratio, across = 'SocketsCores' } = preference?.cpu?.spreadOptions ?? {};
+  return { ratio: ratio || preference?.preferSpreadSocketToCoreRatio || DEFAULT_RATIO, across };
 }
 
 export interface GuestTopology {
@@ -48,12 +42,12 @@ const quotient = (a: number, b: number): number => Math.floor(a / b);
 export function guestTopology(processors: number, preference: DeepReadonly<PreferenceSpec> | undefined): GuestTopology {
   const one: GuestTopology = { sockets: 1, cores: 1, threads: 1 };
   if (processors === 1) return one;
-  switch (preferredTopology(preference)) {
+  const topology = preferredTopology(preference);
+  switch (topology) {
     case 'cores':
-      return { ...one, cores: processors };
     case 'threads':
-      return { ...one, threads: processors };
     case 'sockets':
+      return { ...one, [topology]: processors };
     case 'any':
       return { ...one, sockets: processors };
     case 'spread':
@@ -71,17 +65,12 @@ function spread(processors: number, preference: DeepReadonly<PreferenceSpec> | u
     case 'CoresThreads':
       return { sockets: 1, cores: quotient(processors, ratio), threads: ratio };
     case 'SocketsCoresThreads':
-      return {
-        sockets: quotient(quotient(processors, THREADS_PER_CORE), ratio),
-        cores: ratio,
-        threads: THREADS_PER_CORE,
-      };
+      return { sockets: quotient(processors, THREADS_PER_CORE * ratio), cores: ratio, threads: THREADS_PER_CORE };
     default:
       return undefined;
   }
 }
 
-const GUEST_PATH = 'instancetype.spec.cpu.guest';
 const RATIO_NAMES = 'Spec.PreferSpreadSocketToCoreRatio or Spec.CPU.PreferSpreadOptions.Ratio';
 
 /**
@@ -96,18 +85,18 @@ export function spreadConflict(
   const { guest } = instancetype.cpu;
   const { ratio, across } = spreadOptions(preference);
   const refuse = (why: string): Conflict => ({
-    path: GUEST_PATH,
+    path: 'instancetype.spec.cpu.guest',
     message: `${guest} vCPUs provided by the instance type are not divisible by the ${why}`,
   });
+  const isDivisible = guest % (across === 'SocketsCoresThreads' ? THREADS_PER_CORE * ratio : ratio) === 0;
+  if (isDivisible) return undefined;
   switch (across) {
     case 'SocketsCores':
-      return guest % ratio === 0 ? undefined : refuse(`${RATIO_NAMES} of ${ratio} provided by the preference`);
+      return refuse(`${RATIO_NAMES} of ${ratio} provided by the preference`);
     case 'CoresThreads':
-      return guest % ratio === 0 ? undefined : refuse(`number of threads per core ${ratio}`);
+      return refuse(`number of threads per core ${ratio}`);
     case 'SocketsCoresThreads':
-      return guest % THREADS_PER_CORE === 0 && quotient(guest, THREADS_PER_CORE) % ratio === 0
-        ? undefined
-        : refuse(`number of threads per core ${THREADS_PER_CORE} and ${RATIO_NAMES} of ${ratio}`);
+      return refuse(`number of threads per core ${THREADS_PER_CORE} and ${RATIO_NAMES} of ${ratio}`);
     default:
       return undefined;
   }

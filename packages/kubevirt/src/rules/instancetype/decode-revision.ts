@@ -7,22 +7,18 @@
 import { decodeBase64 } from '@coracle/apimachinery/meta/base64';
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { DeepReadonly, ObjectMeta } from '@coracle/apimachinery/meta/object';
+import { isJsonObject, type JsonObject } from '@coracle/apimachinery/meta/own-property';
 import type { ControllerRevision } from '@coracle/apimachinery/types/types';
 import { INSTANCETYPE_GROUP, INSTANCETYPE_VERSION } from '../../kinds/kinds.ts';
 import type { MatcherField, SourceKind } from './matcher.ts';
 
 /** A revision that holds nothing we can read. */
 export class RevisionError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'RevisionError';
-  }
+  override name = 'RevisionError';
 }
 
 /** What a revision holds, in the current version. `named` is false for the oldest form, which has no metadata. */
 export type CapturedSource = SourceKind & { readonly field: MatcherField; readonly named: boolean };
-
-type Json = Record<string, unknown>;
 
 const FIELD_OF_KIND: Readonly<Record<string, MatcherField>> = {
   VirtualMachineInstancetype: 'instancetype',
@@ -38,16 +34,16 @@ const OLDEST_INSTANCETYPE = new Set(['cpu', 'memory', 'gpus', 'hostDevices', 'io
 
 /** A fresh, mutable copy of what `revision` holds. @throws RevisionError */
 export function decodeRevision(revision: DeepReadonly<ControllerRevision>): CapturedSource {
-  const data = revision.data as DeepReadonly<Json> | undefined;
+  const data = revision.data as DeepReadonly<JsonObject> | undefined;
   if (data === undefined) throw new RevisionError('failed to decode object in ControllerRevision: there is no data');
   return decodeOldest(data) ?? decodeObject(data);
 }
 
-function decodeObject(data: DeepReadonly<Json>): CapturedSource {
+function decodeObject(data: DeepReadonly<JsonObject>): CapturedSource {
   const { apiVersion, kind, metadata, spec } = data as { [member: string]: unknown };
   const [group, version] = String(apiVersion ?? '').split('/');
   const field = FIELD_OF_KIND[String(kind ?? '')];
-  if (field === undefined || group !== INSTANCETYPE_GROUP || !VERSIONS.has(version ?? '') || !isObject(spec)) {
+  if (field === undefined || group !== INSTANCETYPE_GROUP || !VERSIONS.has(version ?? '') || !isJsonObject(spec)) {
     const what = `${apiVersion ?? 'no version'} ${kind ?? 'without a kind'}`;
     throw new RevisionError(`failed to decode object in ControllerRevision: ${what} is not known`);
   }
@@ -61,12 +57,12 @@ function decodeObject(data: DeepReadonly<Json>): CapturedSource {
   } as CapturedSource;
 }
 
-function decodeOldest(data: DeepReadonly<Json>): CapturedSource | undefined {
+function decodeOldest(data: DeepReadonly<JsonObject>): CapturedSource | undefined {
   const { apiVersion, spec: encoded, ...rest } = data;
   if (typeof encoded !== 'string' || typeof apiVersion !== 'string' || Object.keys(rest).length > 0) return undefined;
   const spec = parseBase64Json(encoded);
-  const field = spec === undefined ? undefined : fieldOfOldest(spec);
-  if (spec === undefined || field === undefined) return undefined;
+  const field = spec && fieldOfOldest(spec);
+  if (!spec || field === undefined) return undefined;
   const kind = field === 'instancetype' ? 'VirtualMachineInstancetype' : 'VirtualMachinePreference';
   return {
     apiVersion: `${INSTANCETYPE_GROUP}/${INSTANCETYPE_VERSION}`,
@@ -78,19 +74,19 @@ function decodeOldest(data: DeepReadonly<Json>): CapturedSource | undefined {
   } as CapturedSource;
 }
 
-function parseBase64Json(text: string): Json | undefined {
+function parseBase64Json(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(new TextDecoder().decode(decodeBase64(text)));
-    return isObject(value) ? value : undefined;
+    return isJsonObject(value) ? value : undefined;
   } catch {
     return undefined;
   }
 }
 
 /** Preferences are tried first, as upstream does: `{}` is one. */
-function fieldOfOldest(spec: Json): MatcherField | undefined {
+function fieldOfOldest(spec: JsonObject): MatcherField | undefined {
   const keys = Object.keys(spec);
-  const cpu = Object.keys((spec['cpu'] ?? {}) as Json);
+  const cpu = Object.keys((spec['cpu'] ?? {}) as JsonObject);
   if (keys.every((key) => OLDEST_PREFERENCE.has(key)) && cpu.every((key) => key === 'preferredCPUTopology'))
     return 'preference';
   if (keys.every((key) => OLDEST_INSTANCETYPE.has(key)) && cpu.includes('guest')) return 'instancetype';
@@ -101,11 +97,8 @@ function fieldOfOldest(spec: Json): MatcherField | undefined {
  * A spec of an older version in the current one. All members kept their names; the topology was plain text there, so
  * an empty one meant none.
  */
-export function currentSpec(spec: Json): Json {
+function currentSpec(spec: JsonObject): JsonObject {
   const cpu = spec['cpu'];
-  if (isObject(cpu) && cpu['preferredCPUTopology'] === '') delete cpu['preferredCPUTopology'];
+  if (isJsonObject(cpu) && cpu['preferredCPUTopology'] === '') delete cpu['preferredCPUTopology'];
   return spec;
 }
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -167,11 +167,7 @@ export function keepPreferenceInVirtualMachine(vm: VirtualMachine, preference: D
   const storageClass = preference.volumes?.preferredStorageClassName;
   if (!storageClass) return;
   for (const template of vm.spec.dataVolumeTemplates ?? []) {
-    const { pvc, storage } = template.spec as { pvc?: StorageClaim; storage?: StorageClaim };
+    const { pvc, storage } = template.spec;
     for (const claim of [pvc, storage]) if (claim) claim.storageClassName ??= storageClass;
   }
-}
-
-interface StorageClaim {
-  storageClassName?: string;
 }

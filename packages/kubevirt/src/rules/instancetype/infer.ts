@@ -39,24 +39,19 @@ interface Labels {
   readonly kind: string;
 }
 
-const LABELS: Record<MatcherField, Labels> = {
-  instancetype: {
-    name: 'instancetype.kubevirt.io/default-instancetype',
-    kind: 'instancetype.kubevirt.io/default-instancetype-kind',
-  },
-  preference: {
-    name: 'instancetype.kubevirt.io/default-preference',
-    kind: 'instancetype.kubevirt.io/default-preference-kind',
-  },
-};
+const labelsOf = (field: MatcherField): Labels => ({
+  name: `instancetype.kubevirt.io/default-${field}`,
+  kind: `instancetype.kubevirt.io/default-${field}-kind`,
+});
 
-interface ClaimRef {
+interface SourceRef {
+  readonly kind?: string;
   readonly name?: string;
   readonly namespace?: string;
 }
 interface DataVolumeSource {
-  readonly source?: { readonly pvc?: ClaimRef; readonly snapshot?: ClaimRef } | undefined;
-  readonly sourceRef?: { readonly kind?: string; readonly name?: string; readonly namespace?: string } | undefined;
+  readonly source?: { readonly pvc?: SourceRef; readonly snapshot?: SourceRef } | undefined;
+  readonly sourceRef?: SourceRef | undefined;
 }
 
 const ignorable = (error: string): Inference => ({ error, ignorable: true });
@@ -69,7 +64,7 @@ const notFound = ({ resource, name }: InferenceRef): string => {
 
 /** Name and kind that the volume `volumeName` of `vm` stands for, the next object to look up, or why there is none. */
 export function inferFromVolume(vm: ReadonlyVm, field: MatcherField, volumeName: string, known: Known): Inference {
-  const labels = LABELS[field];
+  const labels = labelsOf(field);
   const namespace = vm.metadata.namespace ?? '';
   const volume = (vm.spec.template?.spec?.volumes ?? []).find(({ name }) => name === volumeName);
   if (volume === undefined) return fatal(`unable to find volume ${volumeName} to infer defaults`);
@@ -91,11 +86,16 @@ function fromObject(ref: InferenceRef, labels: Labels, known: Known): Inference 
   return object === null ? fatal(notFound(ref)) : fromLabels(object, labels);
 }
 
-const fromClaim = ({ name = '', namespace = '' }: ClaimRef, labels: Labels, known: Known): Inference =>
+const fromClaim = ({ name = '', namespace = '' }: SourceRef, labels: Labels, known: Known): Inference =>
   fromObject({ resource: 'persistentvolumeclaims', namespace, name }, labels, known);
 
-const fromSnapshot = ({ name = '', namespace = '' }: ClaimRef, labels: Labels, known: Known): Inference =>
-  fromObject({ resource: 'volumesnapshots', namespace, name }, labels, known);
+/** By the claim or the snapshot that is copied; undefined where it is neither. */
+function fromCopied({ source }: DataVolumeSource, labels: Labels, known: Known): Inference | undefined {
+  if (source?.pvc != null) return fromClaim(source.pvc, labels, known);
+  if (source?.snapshot == null) return undefined;
+  const { name = '', namespace = '' } = source.snapshot;
+  return fromObject({ resource: 'volumesnapshots', namespace, name }, labels, known);
+}
 
 function fromDataVolume(vm: ReadonlyVm, name: string, labels: Labels, known: Known): Inference {
   const namespace = vm.metadata.namespace ?? '';
@@ -110,14 +110,10 @@ function fromDataVolume(vm: ReadonlyVm, name: string, labels: Labels, known: Kno
   return 'name' in own ? own : fromDataVolumeSpec((object.spec ?? {}) as DataVolumeSource, namespace, labels, known);
 }
 
-function fromDataVolumeSpec(
-  { source, sourceRef }: DataVolumeSource,
-  namespace: string,
-  labels: Labels,
-  known: Known,
-): Inference {
-  if (source?.pvc != null) return fromClaim(source.pvc, labels, known);
-  if (source?.snapshot != null) return fromSnapshot(source.snapshot, labels, known);
+function fromDataVolumeSpec(spec: DataVolumeSource, namespace: string, labels: Labels, known: Known): Inference {
+  const copied = fromCopied(spec, labels, known);
+  if (copied !== undefined) return copied;
+  const { sourceRef } = spec;
   if (sourceRef == null)
     return ignorable('unable to infer defaults from DataVolumeSpec as DataVolumeSource is not supported');
   if (sourceRef.kind !== 'DataSource') {
@@ -134,10 +130,10 @@ function fromDataSource(at: { name: string; namespace: string }, labels: Labels,
   if (object === null) return fatal(notFound(ref));
   const own = fromLabels(object, labels);
   if ('name' in own) return own;
-  const { source } = (object.spec ?? {}) as DataVolumeSource;
-  if (source?.pvc != null) return fromClaim(source.pvc, labels, known);
-  if (source?.snapshot != null) return fromSnapshot(source.snapshot, labels, known);
-  return ignorable("unable to infer defaults from DataSource that doesn't provide DataVolumeSourcePVC");
+  return (
+    fromCopied((object.spec ?? {}) as DataVolumeSource, labels, known) ??
+    ignorable("unable to infer defaults from DataSource that doesn't provide DataVolumeSourcePVC")
+  );
 }
 
 /**

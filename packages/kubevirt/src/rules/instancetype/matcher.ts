@@ -49,18 +49,11 @@ export function sourceType(field: MatcherField, kind: string | undefined): Resou
   const { namespaced, cluster } = KINDS[field];
   if (!kind) return cluster;
   const lower = kind.toLowerCase();
-  for (const type of [namespaced, cluster])
-    if (lower === type.resource || lower === type.kind.toLowerCase()) return type;
-  return undefined;
+  return [namespaced, cluster].find((type) => lower === type.resource || lower === type.kind.toLowerCase());
 }
 
-const MATCHER_NAME: Record<MatcherField, string> = {
-  instancetype: 'InstancetypeMatcher',
-  preference: 'PreferenceMatcher',
-};
-
-export const unexpectedKindMessage = (field: MatcherField, kind: string | undefined): string =>
-  `got unexpected kind in ${MATCHER_NAME[field]}: ${kind ?? ''}`;
+const unexpectedKindMessage = (field: MatcherField, kind: string | undefined): string =>
+  `got unexpected kind in ${field === 'instancetype' ? 'InstancetypeMatcher' : 'PreferenceMatcher'}: ${kind ?? ''}`;
 
 /**
  * Where the spec behind a matcher comes from.
@@ -106,7 +99,7 @@ function isAbout(
 }
 
 /** The object that a matcher names, leaving revisions aside. */
-export function liveLookup(
+function liveLookup(
   field: MatcherField,
   matcher: DeepReadonly<Matcher>,
   namespace: string,
@@ -130,7 +123,7 @@ export const SOURCE_ANNOTATIONS: Record<MatcherField, { namespaced: string; clus
 
 /** Writes into a new instance's annotations which instance type and preference it comes from. Changes `metadata`. */
 export function setSourceAnnotations(vm: ReadonlyVm, metadata: AnnotatedMeta): void {
-  for (const field of ['instancetype', 'preference'] as const) {
+  for (const field of MATCHER_FIELDS) {
     const matcher = vm.spec[field];
     const type = matcher == null ? undefined : sourceType(field, matcher.kind);
     if (matcher == null || type === undefined) continue;
@@ -141,17 +134,9 @@ export function setSourceAnnotations(vm: ReadonlyVm, metadata: AnnotatedMeta): v
 
 /** What the mutating webhook finds wrong with the matchers of `vm`; `old` is there on update. */
 export function validateMatchers(vm: ReadonlyVm, old?: ReadonlyVm): FieldError[] {
-  if (old !== undefined) {
-    for (const field of ['instancetype', 'preference'] as const) {
-      const causes = validateUpdate(field, vm.spec[field], old.spec[field]);
-      if (causes.length > 0) return causes;
-    }
-  }
-  for (const field of ['instancetype', 'preference'] as const) {
-    const causes = validateMatcher(field, vm.spec[field]);
-    if (causes.length > 0) return causes;
-  }
-  return [];
+  const updates = MATCHER_FIELDS.map((field) => validateUpdate(field, vm.spec[field], old?.spec[field]));
+  const matchers = MATCHER_FIELDS.map((field) => validateMatcher(field, vm.spec[field]));
+  return [...updates, ...matchers].find((causes) => causes.length > 0) ?? [];
 }
 
 function validateUpdate(
@@ -161,13 +146,8 @@ function validateUpdate(
 ): FieldError[] {
   if (matcher == null || old == null || !old.revisionName || deepEqual(matcher, old)) return [];
   if ((matcher.name ?? '') === (old.name ?? '') || matcher.revisionName !== old.revisionName) return [];
-  return [
-    {
-      type: 'FieldValueInvalid',
-      field: `spec.${field}.revisionName`,
-      detail: 'the Matcher Name has been updated without updating the RevisionName',
-    },
-  ];
+  const detail = 'the Matcher Name has been updated without updating the RevisionName';
+  return [{ type: 'FieldValueInvalid', field: `spec.${field}.revisionName`, detail }];
 }
 
 function validateMatcher(field: MatcherField, matcher: DeepReadonly<Matcher> | undefined): FieldError[] {

@@ -12,8 +12,6 @@ import type {
 
 type Preferred = DeepReadonly<DevicePreferences>;
 
-const isUnset = (value: unknown): boolean => value === undefined || value === null;
-
 const AUTOATTACH = [
   ['preferredAutoattachGraphicsDevice', 'autoattachGraphicsDevice'],
   ['preferredAutoattachMemBalloon', 'autoattachMemBalloon'],
@@ -69,7 +67,7 @@ export function applyDevicePreferences(
 }
 
 function applyToDisk(preferred: Preferred, disk: Disk): void {
-  if (isUnset(disk.disk) && isUnset(disk.cdrom) && isUnset(disk.lun)) disk.disk = {};
+  if (disk.disk == null && disk.cdrom == null && disk.lun == null) disk.disk = {};
   if (disk.disk) {
     if (preferred.preferredDiskBus) disk.disk.bus ||= preferred.preferredDiskBus;
     if (preferred.preferredDiskBlockSize !== undefined)
@@ -90,9 +88,9 @@ const BINDINGS = ['bridge', 'slirp', 'masquerade', 'sriov', 'macvtap', 'passt', 
 function applyToInterface(preferred: Preferred, one: Interface, spec: VirtualMachineInstanceSpec): void {
   if (preferred.preferredInterfaceModel) one.model ||= preferred.preferredInterfaceModel;
   if (preferred.preferredInterfaceMasquerade === undefined) return;
-  if (BINDINGS.some((binding) => !isUnset(one[binding]))) return;
+  if (BINDINGS.some((binding) => one[binding] != null)) return;
   const network = (spec.networks ?? []).find(({ name }) => name === one.name);
-  if (!isUnset(network?.pod)) one.masquerade = {};
+  if (network?.pod != null) one.masquerade = {};
 }
 
 function applyPanicDevices({ preferredPanicDeviceModel: model }: Preferred, spec: VirtualMachineInstanceSpec): void {

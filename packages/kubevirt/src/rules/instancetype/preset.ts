@@ -68,10 +68,8 @@ export function applyPresets(vmi: VirtualMachineInstance, presets: readonly Pres
 /** Whether a preset is for an instance with such labels; a text when its selector cannot be read. */
 function selects({ spec }: Preset, labels: Readonly<Record<string, string>>): boolean | string {
   try {
-    return matchesLabels(
-      fromLabelSelectorObject(spec.selector as Parameters<typeof fromLabelSelectorObject>[0]),
-      labels,
-    );
+    const selector = spec.selector as Parameters<typeof fromLabelSelectorObject>[0];
+    return matchesLabels(fromLabelSelectorObject(selector), labels);
   } catch (error) {
     if (error instanceof ApiError) return error.message;
     throw error;

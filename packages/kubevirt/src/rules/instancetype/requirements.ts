@@ -3,7 +3,7 @@
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { compareQuantity, formatQuantity, parseQuantity, readQuantity } from '@coracle/apimachinery/quantity/quantity';
-import type { PreferenceSpec, VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
+import type { VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
 import { type Conflict, conflictPaths } from './conflicts.ts';
 import { preferredTopology, spreadOptions } from './cpu-topology.ts';
 import type { Layers } from './expand.ts';
@@ -15,42 +15,33 @@ export interface Shortfall {
 }
 
 type Spec = DeepReadonly<VirtualMachineInstanceSpec>;
-type Preference = DeepReadonly<PreferenceSpec>;
 
 const CPU = 'spec.template.spec.domain.cpu';
 
 /** The first requirement that `spec` does not meet: processors, then memory, then architecture. */
 export function checkRequirements(layers: Layers, spec: Spec): Shortfall | undefined {
-  const { preference } = layers;
-  const requirements = preference?.requirements;
-  if (preference === undefined || requirements === undefined) return undefined;
+  const requirements = layers.preference?.requirements;
+  if (requirements === undefined) return undefined;
   return (
-    (requirements.cpu && checkCpu(requirements.cpu.guest, layers.instancetype?.cpu.guest, preference, spec)) ??
+    (requirements.cpu && checkCpu(requirements.cpu.guest, layers, spec)) ??
     (requirements.memory && checkMemory(String(requirements.memory.guest), layers, spec)) ??
     checkArchitecture(requirements.architecture, spec)
   );
 }
 
 /** As the validating webhook reports it: one cause, whose field is all the paths joined. */
-export const shortfallCauses = ({ message, fields }: Shortfall): FieldError[] => [
-  {
-    type: 'FieldValueNotFound',
-    field: conflictPaths(fields),
-    detail: `failure checking preference requirements: ${message}`,
-  },
-];
+export function shortfallCauses({ message, fields }: Shortfall): FieldError[] {
+  const detail = `failure checking preference requirements: ${message}`;
+  return [{ type: 'FieldValueNotFound', field: conflictPaths(fields), detail }];
+}
 
 const shortfall = (message: string, ...fields: string[]): Shortfall => ({
   message,
   fields: fields.map((path) => ({ path })),
 });
 
-function checkCpu(
-  required: number,
-  provided: number | undefined,
-  preference: Preference,
-  spec: Spec,
-): Shortfall | undefined {
+function checkCpu(required: number, layers: Layers, spec: Spec): Shortfall | undefined {
+  const provided = layers.instancetype?.cpu.guest;
   if (provided !== undefined) {
     if (provided >= required) return undefined;
     const text = `insufficient CPU resources of ${provided} vCPU provided by instance type, preference requires ${required} vCPU`;
@@ -66,7 +57,7 @@ function checkCpu(
     const text = `insufficient CPU resources of ${amount} vCPU provided by VirtualMachine, preference requires ${required} vCPU provided as ${as}`;
     return shortfall(text, ...axes.map((axis) => `${CPU}.${axis}`));
   };
-  const topology = preferredTopology(preference);
+  const topology = preferredTopology(layers.preference);
   switch (topology) {
     case 'threads':
     case 'cores':
@@ -75,7 +66,7 @@ function checkCpu(
     case 'any':
       return check('cores, sockets and threads', 'cores', 'sockets', 'threads');
     case 'spread': {
-      const { across } = spreadOptions(preference);
+      const { across } = spreadOptions(layers.preference);
       if (across === 'SocketsCores') return check(across, 'sockets', 'cores');
       if (across === 'CoresThreads') return check(across, 'cores', 'threads');
       return check(across, 'sockets', 'cores', 'threads');
@@ -102,8 +93,6 @@ function checkMemory(required: string, { instancetype }: Layers, spec: Spec): Sh
 function checkArchitecture(required: string | undefined, spec: Spec): Shortfall | undefined {
   const actual = spec.architecture ?? '';
   if (required === undefined || actual === required) return undefined;
-  return shortfall(
-    `preference requires architecture ${required} but ${actual} is being requested`,
-    'spec.template.spec.architecture',
-  );
+  const text = `preference requires architecture ${required} but ${actual} is being requested`;
+  return shortfall(text, 'spec.template.spec.architecture');
 }

@@ -21,11 +21,10 @@ export function validateInstancetypeSpec(spec: DeepReadonly<InstancetypeSpec>): 
 }
 
 /** Warnings about the spec of an instance type. */
-export function instancetypeWarnings(spec: DeepReadonly<InstancetypeSpec>): string[] {
-  return spec.launchSecurity == null
+export const instancetypeWarnings = ({ launchSecurity }: DeepReadonly<InstancetypeSpec>): string[] =>
+  launchSecurity == null
     ? []
     : ['launchSecurity is deprecated and will be removed in a future release. Use preference instead.'];
-}
 
 /** Findings about the spec of a preference. */
 export function validatePreferenceSpec(spec: DeepReadonly<PreferenceSpec>): FieldError[] {

@@ -29,6 +29,8 @@ const PLAIN = new Set([
   'successThreshold',
   'failureThreshold',
 ]);
+/** Members of the status that are plain bools and numbers. */
+const STATUS_PLAIN = ['created', 'ready', 'observedGeneration', 'desiredGeneration'] as const;
 /** Maps whose emptiness is the same as absence. Other empty objects say something by being there. */
 const MAPS = new Set(['nodeSelector', 'requests', 'limits', 'annotations', 'labels']);
 /** Text that is written even when it is empty. */
@@ -40,7 +42,7 @@ const OPAQUE = new Set(['affinity', 'topologySpreadConstraints', 'tolerations', 
 export function toWireForm(vm: VirtualMachine): VirtualMachine {
   dropEmptyMaps(vm.metadata as Json);
   vm.status ??= {};
-  cleanStatus(vm.status as Json);
+  for (const member of STATUS_PLAIN) if (!vm.status[member]) delete vm.status[member];
   dropEmpty(vm.spec as Json, ['instancetype', 'preference', 'dataVolumeTemplates', 'running', 'runStrategy']);
   for (const { metadata, spec } of vm.spec.dataVolumeTemplates ?? []) cleanDataVolume((metadata ?? {}) as Json, spec);
   const template = vm.spec.template as VirtualMachine['spec']['template'] | undefined;
@@ -77,13 +79,6 @@ function dropEmpty(object: Json, members: readonly string[]): void {
   }
 }
 
-/** Members of the status that are plain bools and numbers. */
-const STATUS_PLAIN = ['created', 'ready', 'observedGeneration', 'desiredGeneration'] as const;
-
-function cleanStatus(status: Json): void {
-  for (const member of STATUS_PLAIN) if (!status[member]) delete status[member];
-}
-
 interface Claim {
   resources?: { requests?: Record<string, QuantityValue>; limits?: Record<string, QuantityValue> };
 }
@@ -108,10 +103,7 @@ function dropEmptyMaps(metadata: Json): Json {
   return metadata;
 }
 
-const isEmptyObject = (value: unknown): boolean => {
-  for (const _ in value as object) return false;
-  return true;
-};
+const isEmptyObject = (value: unknown): boolean => Object.keys(value as object).length === 0;
 
 function clean(object: Json): void {
   for (const key of Object.keys(object)) {

@@ -10,16 +10,9 @@ import {
 import type { SourceKind } from '../matcher.ts';
 import common from './common-instancetypes.json' with { type: 'json' };
 
-interface Series {
-  readonly displayName: string;
-  readonly description: string;
-  readonly class: string;
-  readonly icon: string;
-}
-
 interface Bundle {
   /** What the instance types of a series, `u1`, have in common. */
-  readonly series: Readonly<Record<string, Series>>;
+  readonly series: Readonly<Record<string, Readonly<Record<'displayName' | 'description' | 'class' | 'icon', string>>>>;
   readonly instancetypes: readonly { readonly name: string; readonly spec: InstancetypeSpec }[];
   readonly preferences: readonly Preference[];
 }
@@ -39,10 +32,8 @@ const API_VERSION = `${INSTANCETYPE_GROUP}/${INSTANCETYPE_VERSION}`;
 const VENDOR = 'kubevirt.io';
 const SERIES_VERSION = '1';
 
-type Labels = Record<string, string | undefined>;
-
 /** Under the group's prefix, without the absent ones. */
-function prefixed(labels: Labels): Record<string, string> {
+function prefixed(labels: Record<string, string | undefined>): Record<string, string> {
   const entries = Object.entries(labels).filter((entry): entry is [string, string] => entry[1] !== undefined);
   return Object.fromEntries(entries.map(([key, value]) => [`${INSTANCETYPE_GROUP}/${key}`, value]));
 }
