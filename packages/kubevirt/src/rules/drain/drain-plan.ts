@@ -87,7 +87,7 @@ const OWN_BUDGET = 'kubevirt-disruption-budget-';
 /** Rows in the order of namespace and name. */
 export function drainPlan(input: DrainInput): DrainRow[] {
   const placed: { pod: ReadonlyPod; nodeName: string }[] = [];
-  const slots = new MigrationSlots(Math.max(1, input.migrations.parallelOutboundMigrationsPerNode));
+  const endOf = migrationSlots(Math.max(1, input.migrations.parallelOutboundMigrationsPerNode));
   /** Where the Pod would be put, with what was promised before. */
   const place = (pod: ReadonlyPod): { target?: string; why?: string } => {
     const vmi = instanceOf(pod, input);
@@ -111,21 +111,19 @@ export function drainPlan(input: DrainInput): DrainRow[] {
         (a.metadata.namespace ?? '').localeCompare(b.metadata.namespace ?? '') ||
         (a.metadata.name ?? '').localeCompare(b.metadata.name ?? ''),
     )
-    .map((pod) => rowOf(pod, { input, place, slots }));
+    .map((pod) => rowOf(pod, { input, place, endOf }));
 }
 
 interface DrainFacts {
   readonly input: DrainInput;
   readonly place: (pod: ReadonlyPod) => { target?: string; why?: string };
-  readonly slots: MigrationSlots;
+  readonly endOf: (seconds: number) => number;
 }
 
-function rowOf(pod: ReadonlyPod, drainFacts: DrainFacts): DrainRow {
-  const { input } = drainFacts;
-  const namespace = pod.metadata.namespace ?? '';
+function rowOf(pod: ReadonlyPod, { input, place, endOf }: DrainFacts): DrainRow {
   const budgets = budgetsOf(pod, input.budgets);
   const row = {
-    namespace,
+    namespace: pod.metadata.namespace ?? '',
     pod: pod.metadata.name ?? '',
     instance: undefined as string | undefined,
     strategy: undefined as EvictionStrategy | undefined,
@@ -147,18 +145,17 @@ function rowOf(pod: ReadonlyPod, drainFacts: DrainFacts): DrainRow {
   row.strategy = evictionStrategyOf(vmi, { evictionStrategy: input.clusterStrategy });
   if (isDeleting(pod) || isDeleting(vmi)) return { ...row, outcome: 'leaves', seconds: grace };
   const decision = evictionDecision({ vmi, strategy: row.strategy, nodeName: input.nodeName });
+  const blocked = (blocker: string): DrainRow => ({ ...row, outcome: 'blocked', blocker });
   // Whoever has to end the guest, or to send it, is its agent; an outside controller may know of another way.
   if (isSilent(input) && row.strategy !== 'External')
-    return {
-      ...row,
-      outcome: 'blocked',
-      blocker: `node ${input.nodeName} does not answer: its guests can neither be moved nor ended until its agent is back`,
-    };
+    return blocked(
+      `node ${input.nodeName} does not answer: its guests can neither be moved nor ended until its agent is back`,
+    );
   if (decision.type === 'allow') {
     const held = budgetBlocker(budgets);
-    if (held !== undefined) return { ...row, outcome: 'blocked', blocker: held };
+    if (held !== undefined) return blocked(held);
     if (!isRestarted(vmi, input.machines)) return { ...row, outcome: 'stops', seconds: grace };
-    const { target, why } = drainFacts.place(pod);
+    const { target, why } = place(pod);
     const blocker = why === undefined ? undefined : `leaves, but will not start again yet: ${why}`;
     return { ...row, outcome: 'restarts', seconds: grace, target, blocker };
   }
@@ -171,24 +168,22 @@ function rowOf(pod: ReadonlyPod, drainFacts: DrainFacts): DrainRow {
   if ((vmi.status?.nodeName ?? '') !== input.nodeName) {
     const { completed, failed, sourcePod } = vmi.status?.migrationState ?? {};
     const hasMoved = sourcePod === row.pod && completed === true && failed !== true;
-    return hasMoved
-      ? { ...row, outcome: 'leaves', seconds: grace }
-      : { ...row, outcome: 'blocked', blocker: 'it is the target of a migration that is not done' };
+    if (hasMoved) return { ...row, outcome: 'leaves', seconds: grace };
+    return blocked('it is the target of a migration that is not done');
   }
   if (decision.type === 'refuse' && !vmi.status?.evacuationNodeName) {
     const condition = conditionOf(vmi, 'LiveMigratable');
     const because = condition?.message ?? condition?.reason;
-    return { ...row, outcome: 'blocked', blocker: because ? `${decision.message}: ${because}` : decision.message };
+    return blocked(because ? `${decision.message}: ${because}` : decision.message);
   }
   // Where it is on its way already, nobody chooses again: its own target Pod would keep the next one away.
   const coming = targetPodOf(pod, input);
-  const { target, why } = coming ? { target: coming.spec.nodeName, why: unschedulable(coming) } : drainFacts.place(pod);
+  const { target, why } = coming ? { target: coming.spec.nodeName, why: unschedulable(coming) } : place(pod);
   if (why !== undefined) {
     const job = coming?.metadata.annotations?.[MIGRATION_JOB_NAME_ANNOTATION];
-    const blocker = `no node can take the target Pod${job ? ` of migration ${job}` : ''}: ${why}`;
-    return { ...row, outcome: 'blocked', blocker };
+    return blocked(`no node can take the target Pod${job ? ` of migration ${job}` : ''}: ${why}`);
   }
-  return { ...row, outcome: 'migrates', target, seconds: drainFacts.slots.add(migrationSeconds(vmi, input)) };
+  return { ...row, outcome: 'migrates', target, seconds: endOf(migrationSeconds(vmi, input)) };
 }
 
 /** The Pod that a migration has made for the guest of `pod`: not older than it, and on no or another node. */
@@ -213,18 +208,14 @@ function unschedulable(pod: ReadonlyPod): string | undefined {
   return pod.spec.nodeName || said?.reason !== 'Unschedulable' ? undefined : said.message;
 }
 
-/** Seconds at which each migration of a node ends, when only so many run at once. */
-class MigrationSlots {
-  readonly #ends: number[];
-  constructor(count: number) {
-    this.#ends = Array.from({ length: count }, () => 0);
-  }
-  add(seconds: number): number {
-    const free = this.#ends.indexOf(Math.min(...this.#ends));
-    const end = this.#ends[free]! + seconds;
-    this.#ends[free] = end;
-    return Math.ceil(end);
-  }
+/** Tells when each migration of a node ends, in seconds, when only so many run at once. */
+function migrationSlots(count: number): (seconds: number) => number {
+  const ends = Array.from({ length: count }, () => 0);
+  return (seconds) => {
+    const free = ends.indexOf(Math.min(...ends));
+    ends[free]! += seconds;
+    return Math.ceil(ends[free]!);
+  };
 }
 
 function migrationSeconds(vmi: ReadonlyVmi, input: DrainInput): number {
@@ -246,10 +237,10 @@ function bytesOf(text: string | number | undefined): number {
 }
 
 /** The node's agent has stopped reporting: node-lifecycle-controller has set its conditions to Unknown. */
-const isSilent = ({ nodes, nodeName }: DrainInput): boolean =>
-  nodes
-    .find(({ metadata }) => metadata.name === nodeName)
-    ?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'Unknown') === true;
+function isSilent({ nodes, nodeName }: DrainInput): boolean {
+  const node = nodes.find(({ metadata }) => metadata.name === nodeName);
+  return conditionOf(node, 'Ready')?.status === 'Unknown';
+}
 
 function instanceOf(pod: ReadonlyPod, { instances }: DrainInput): ReadonlyVmi | undefined {
   const evicted = evictedPodOf(pod);
@@ -275,37 +266,25 @@ function asNewPod(pod: ReadonlyPod, asked: Readonly<Record<string, string>>): Po
   const own = uid && { labelSelector: { matchLabels: { [CREATED_BY]: uid } }, topologyKey: 'kubernetes.io/hostname' };
   const anti = spec.affinity?.podAntiAffinity;
   const required = [...(anti?.requiredDuringSchedulingIgnoredDuringExecution ?? []), ...(own ? [own] : [])];
+  const podAntiAffinity = { ...anti, requiredDuringSchedulingIgnoredDuringExecution: required };
+  const { name = '', namespace = '', labels } = pod.metadata;
   return {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: {
-      name: pod.metadata.name,
-      namespace: pod.metadata.namespace,
-      labels: { ...pod.metadata.labels },
-    } as Pod['metadata'],
-    spec: {
-      ...spec,
-      affinity: {
-        ...spec.affinity,
-        podAntiAffinity: { ...anti, requiredDuringSchedulingIgnoredDuringExecution: required },
-      },
-    },
+    metadata: { name, namespace, labels: { ...labels } },
+    spec: { ...spec, affinity: { ...spec.affinity, podAntiAffinity } },
   };
 }
 
 /** A guest that was shut down is started again where the strategy wants it to run; RerunOnFailure takes a shutdown for success. */
 function isRestarted(vmi: ReadonlyVmi, machines: readonly ReadonlyVm[]): boolean {
   const owner = controllerOf(vmi, 'VirtualMachine');
-  const machine =
-    owner &&
-    machines.find(({ metadata }) => metadata.uid === owner.uid && metadata.namespace === vmi.metadata.namespace);
-  return machine !== undefined && effectiveRunStrategy(machine.spec) === 'Always';
+  const { namespace } = vmi.metadata;
+  const machine = machines.find(({ metadata }) => metadata.uid === owner?.uid && metadata.namespace === namespace);
+  return owner !== undefined && machine !== undefined && effectiveRunStrategy(machine.spec) === 'Always';
 }
 
-function budgetsOf(
-  pod: ReadonlyPod,
-  budgets: readonly DeepReadonly<PodDisruptionBudget>[],
-): DeepReadonly<PodDisruptionBudget>[] {
+function budgetsOf(pod: ReadonlyPod, budgets: DrainInput['budgets']): DrainInput['budgets'] {
   return budgets.filter((budget) => {
     if (budget.metadata.namespace !== pod.metadata.namespace || !budget.spec?.selector) return false;
     try {
@@ -317,7 +296,7 @@ function budgetsOf(
 }
 
 /** What the eviction API would say of the budgets. */
-function budgetBlocker(all: readonly DeepReadonly<PodDisruptionBudget>[]): string | undefined {
+function budgetBlocker(all: DrainInput['budgets']): string | undefined {
   const budgets = all.filter(({ metadata }) => !metadata.name?.startsWith(OWN_BUDGET));
   if (all.length > 1)
     return `more than one budget covers it (${all.map(({ metadata }) => metadata.name).join(', ')}): the eviction API refuses that`;

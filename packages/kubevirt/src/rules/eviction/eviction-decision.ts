@@ -6,12 +6,9 @@
 import { hasEnded, isConditionTrue } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { EvictionStrategy, ReadonlyVmi } from '../../kinds/kubevirt.ts';
+import { DOMAIN_ANNOTATION, LAUNCHER_LABEL, LAUNCHER_VALUE } from '../launcher/launcher-labels.ts';
 
-const APP_LABEL = 'kubevirt.io';
-const LAUNCHER = 'virt-launcher';
 const HOTPLUG = 'hotplug-disk';
-/** Names the instance whose domain the Pod runs. */
-const DOMAIN_ANNOTATION = 'kubevirt.io/domain';
 
 export type EvictionDecision =
   /** The Pod may go: nothing here protects it. */
@@ -30,12 +27,12 @@ export type EvictedPod =
 
 /** Tells launchers and their helpers from Pods that are no matter of KubeVirt. A Pod that has ended is none. */
 export function evictedPodOf(pod: ReadonlyPod): EvictedPod {
-  const app = pod.metadata.labels?.[APP_LABEL];
+  const app = pod.metadata.labels?.[LAUNCHER_LABEL];
   const [owner, ...more] = pod.metadata.ownerReferences ?? [];
   if (app === HOTPLUG && owner && more.length === 0) return { type: 'hotplug', launcher: owner.name };
-  const ended = hasEnded(pod);
   const instance = pod.metadata.annotations?.[DOMAIN_ANNOTATION];
-  return app === LAUNCHER && !ended && instance !== undefined ? { type: 'launcher', instance } : { type: 'other' };
+  const isLauncher = app === LAUNCHER_VALUE && !hasEnded(pod);
+  return isLauncher && instance !== undefined ? { type: 'launcher', instance } : { type: 'other' };
 }
 
 /** The strategy of an instance: its own, else the cluster's. */
@@ -62,10 +59,7 @@ export function evictionDecision({
       return { type: 'allow' };
     case 'LiveMigrate':
       if (isMigratable(vmi)) break;
-      return {
-        type: 'refuse',
-        message: `VMI ${vmi.metadata.name} is configured with an eviction strategy but is not live-migratable`,
-      };
+      return refuse(`VMI ${vmi.metadata.name} is configured with an eviction strategy but is not live-migratable`);
     case 'LiveMigrateIfPossible':
       if (isMigratable(vmi)) break;
       return { type: 'allow' };
@@ -76,14 +70,13 @@ export function evictionDecision({
   }
   const message = `Eviction triggered evacuation of VMI "${vmi.metadata.namespace}/${vmi.metadata.name}"`;
   if (vmi.status?.evacuationNodeName)
-    return {
-      type: 'refuse',
-      message: `Evacuation in progress: ${message}${strategy === 'External' ? '' : lastFailure(vmi)}`,
-    };
+    return refuse(`Evacuation in progress: ${message}${strategy === 'External' ? '' : lastFailure(vmi)}`);
   // The launcher that a migration brought up elsewhere: it is where the instance goes to.
-  if ((vmi.status?.nodeName ?? '') !== nodeName) return { type: 'refuse', message: 'Eviction request for target Pod' };
+  if ((vmi.status?.nodeName ?? '') !== nodeName) return refuse('Eviction request for target Pod');
   return { type: 'mark', nodeName, message };
 }
+
+const refuse = (message: string): EvictionDecision => ({ type: 'refuse', message });
 
 const MAX_REASON = 300;
 

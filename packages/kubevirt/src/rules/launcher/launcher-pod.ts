@@ -2,9 +2,8 @@
 
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { Container, Pod, ReadonlyPod } from '@coracle/apimachinery/types/types';
-import type { ReadonlyVmi, VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import type { PodSizing } from '../machine-defaults/cluster-config.ts';
 import { FAIL_FAST_HOOK, SIMULATE_CRASH } from './functional-test-hooks.ts';
 import { guestConsoleLog } from './guest-console-log.ts';
@@ -41,6 +40,8 @@ export interface LauncherPodOptions extends NodeSelectorOptions, NamespaceLimits
   /** Seccomp profile of the cluster's launchers; none is named when absent. */
   readonly seccompProfile?: NonNullable<NonNullable<Pod['spec']['securityContext']>['seccompProfile']> | undefined;
 }
+
+type Spec = ReadonlyVmi['spec'];
 
 /** Seconds upstream grants the launcher beyond the guest's own grace period. */
 const GRACE_PADDING = 30;
@@ -160,18 +161,17 @@ export function launcherPod(vmi: ReadonlyVmi, options: LauncherPodOptions): Pod 
 }
 
 /** The ports that interfaces name, in order: a Service may name one of them as its targetPort. */
-function computePorts(spec: DeepReadonly<VirtualMachineInstance['spec']>): NonNullable<Container['ports']> {
-  return (spec.domain?.devices?.interfaces ?? []).flatMap(({ ports = [] }) =>
-    ports.map(({ name, port, protocol }) => ({
+const computePorts = ({ domain }: Spec): NonNullable<Container['ports']> =>
+  (domain?.devices?.interfaces ?? [])
+    .flatMap(({ ports = [] }) => ports)
+    .map(({ name, port, protocol }) => ({
       ...(name && { name }),
       containerPort: port,
       protocol: (protocol || 'TCP') as 'TCP' | 'UDP',
-    })),
-  );
-}
+    }));
 
 /** One container a containerDisk (and one for an external kernel): the agent pulls their images. */
-function diskContainers(spec: DeepReadonly<VirtualMachineInstance['spec']>): Container[] {
+function diskContainers(spec: Spec): Container[] {
   const containers: Container[] = [];
   const limits = { cpu: '10m', memory: '40M' };
   const requests = isGuaranteed(spec) ? limits : { cpu: '1m', memory: '1M' };
@@ -199,18 +199,15 @@ function diskContainers(spec: DeepReadonly<VirtualMachineInstance['spec']>): Con
 }
 
 /** The account whose token a serviceAccount volume shows to the guest. */
-function serviceAccount(spec: DeepReadonly<VirtualMachineInstance['spec']>): Pick<Pod['spec'], 'serviceAccountName'> {
-  const name =
-    spec.serviceAccountName ??
-    spec.volumes?.find((volume) => volume.serviceAccount)?.serviceAccount?.serviceAccountName;
+function serviceAccount(spec: Spec): Pick<Pod['spec'], 'serviceAccountName'> {
+  const inVolume = spec.volumes?.find((volume) => volume.serviceAccount)?.serviceAccount;
+  const name = spec.serviceAccountName ?? inVolume?.serviceAccountName;
   return name ? { serviceAccountName: name } : {};
 }
 
-function pullSecrets(spec: DeepReadonly<VirtualMachineInstance['spec']>): Pick<Pod['spec'], 'imagePullSecrets'> {
-  const names = new Set<string>();
-  for (const volume of spec.volumes ?? [])
-    if (volume.containerDisk?.imagePullSecret) names.add(volume.containerDisk.imagePullSecret);
-  const kernel = spec.domain?.firmware?.kernelBoot?.container?.imagePullSecret;
-  if (kernel) names.add(kernel);
+function pullSecrets(spec: Spec): Pick<Pod['spec'], 'imagePullSecrets'> {
+  const kernel = spec.domain?.firmware?.kernelBoot?.container;
+  const images = [...(spec.volumes ?? []).map(({ containerDisk }) => containerDisk), kernel];
+  const names = new Set(images.flatMap((image) => image?.imagePullSecret || []));
   return names.size === 0 ? {} : { imagePullSecrets: [...names].map((name) => ({ name })) };
 }

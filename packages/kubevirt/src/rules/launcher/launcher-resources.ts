@@ -1,6 +1,5 @@
 /** Resources a launcher Pod asks of its node: pure arithmetic over the instance's spec. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import {
   compareQuantity,
   formatQuantity,
@@ -9,8 +8,10 @@ import {
   readQuantity,
   wholeUnits,
 } from '@coracle/apimachinery/quantity/quantity';
-import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { QuantityValue, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import type { PodSizing } from '../machine-defaults/cluster-config.ts';
+
+type Spec = ReadonlyVmi['spec'];
 
 const MIB = 1024n * 1024n;
 
@@ -22,15 +23,8 @@ function bytesOf(amount: unknown): bigint {
   return quantity === undefined ? 0n : wholeUnits(quantity);
 }
 
-export interface LauncherResources {
-  readonly requests: Record<string, string>;
-  readonly limits: Record<string, string>;
-  /** Bytes beyond the guest's own memory that QEMU and its launcher need. */
-  readonly overheadBytes: bigint;
-}
-
 /** Bytes of guest memory; a spec that gives none in any form has 0. */
-export function guestMemoryBytes(spec: DeepReadonly<VirtualMachineInstance['spec']>): bigint {
+export function guestMemoryBytes(spec: Spec): bigint {
   const { memory, resources } = spec.domain ?? {};
   return bytesOf(memory?.guest ?? resources?.requests?.['memory'] ?? resources?.limits?.['memory']);
 }
@@ -40,7 +34,7 @@ export function guestMemoryBytes(spec: DeepReadonly<VirtualMachineInstance['spec
  * overcommits memory. Never less of huge pages, and of a guest with processors of its own.
  */
 export function guestMemoryRequest(
-  spec: DeepReadonly<VirtualMachineInstance['spec']>,
+  spec: Spec,
   { memoryOvercommit = 100 }: Pick<PodSizing, 'memoryOvercommit'>,
 ): bigint {
   const isWhole = spec.domain?.memory?.hugepages !== undefined || spec.domain?.cpu?.dedicatedCpuPlacement === true;
@@ -48,7 +42,7 @@ export function guestMemoryRequest(
 }
 
 /** Number of vCPUs of the topology. */
-export function vcpuCount(spec: DeepReadonly<VirtualMachineInstance['spec']>): number {
+export function vcpuCount(spec: Spec): number {
   const cpu = spec.domain?.cpu;
   return Math.max(1, (cpu?.sockets || 1) * (cpu?.cores || 1) * (cpu?.threads || 1));
 }
@@ -64,10 +58,7 @@ const PROBES_OVERHEAD = 100n * MIB;
  * Page tables, QEMU and the processes beside it, threads, video memory, and what single devices and settings cost (kubevirt
  * pkg/virt-controller/services, GetMemoryOverhead), times the factor of the cluster. In bytes.
  */
-export function memoryOverhead(
-  spec: DeepReadonly<VirtualMachineInstance['spec']>,
-  { overheadRatio = 1 }: Pick<PodSizing, 'overheadRatio'> = {},
-): bigint {
+export function memoryOverhead(spec: Spec, { overheadRatio = 1 }: Pick<PodSizing, 'overheadRatio'> = {}): bigint {
   const kilobytes = (guestMemoryBytes(spec) + 999n) / 1000n;
   const probes = [spec.livenessProbe, spec.readinessProbe].filter((probe) => probe?.exec !== undefined).length;
   const { devices, launchSecurity } = spec.domain ?? {};
@@ -89,10 +80,9 @@ export function memoryOverhead(
 }
 
 /** The same as a quantity. */
-export const overheadText = (spec: DeepReadonly<VirtualMachineInstance['spec']>, sizing: PodSizing): string =>
-  bytesText(memoryOverhead(spec, sizing));
+export const overheadText = (spec: Spec, sizing: PodSizing): string => bytesText(memoryOverhead(spec, sizing));
 
-const hasHostDevices = ({ domain }: DeepReadonly<VirtualMachineInstance['spec']>): boolean =>
+const hasHostDevices = ({ domain }: Spec): boolean =>
   [...(domain?.devices?.gpus ?? []), ...(domain?.devices?.hostDevices ?? [])].length > 0 ||
   (domain?.devices?.interfaces?.some(({ sriov }) => sriov !== undefined) ?? false);
 
@@ -100,7 +90,7 @@ const hasHostDevices = ({ domain }: DeepReadonly<VirtualMachineInstance['spec']>
  * Whether its Pod is to be a guaranteed one, with all its containers: processors of its own, or limits of both resources
  * that are its requests. A limit alone is a request as well.
  */
-export function isGuaranteed({ domain }: DeepReadonly<VirtualMachineInstance['spec']>): boolean {
+export function isGuaranteed({ domain }: Spec): boolean {
   const { requests, limits } = domain?.resources ?? {};
   if (domain?.cpu?.dedicatedCpuPlacement === true) return true;
   return ['cpu', 'memory'].every((name) => {
@@ -118,17 +108,15 @@ export interface NamespaceLimits {
   readonly memoryLimitRatio?: number | undefined;
 }
 
-/** The compute container's resources. */
+/** The compute container's resources; `overheadBytes` is what QEMU and its launcher need beyond the guest's memory. */
 export function launcherResources(
-  spec: DeepReadonly<VirtualMachineInstance['spec']>,
+  spec: Spec,
   options: PodSizing & NamespaceLimits & { readonly useEmulation: boolean },
-): LauncherResources {
+) {
   const asked = spec.domain?.resources;
   const overheadBytes = memoryOverhead(spec, options);
-  const requests: Record<string, string> = {};
-  const limits: Record<string, string> = {};
-  for (const [name, value] of Object.entries(asked?.requests ?? {})) requests[name] = String(value);
-  for (const [name, value] of Object.entries(asked?.limits ?? {})) limits[name] = String(value);
+  const requests = asText(asked?.requests);
+  const limits = asText(asked?.limits);
   requests['cpu'] ??= cpuRequest(spec, options.cpuAllocationRatio);
   const given = bytesOf(requests['memory']) || bytesOf(limits['memory']) || guestMemoryRequest(spec, options);
   const requested = asked?.overcommitGuestOverhead ? given : given + overheadBytes;
@@ -148,18 +136,18 @@ export function launcherResources(
   const devices = deviceCounts(spec);
   if (!options.useEmulation) devices.set('devices.kubevirt.io/kvm', 1);
   if (hasNetwork(spec)) devices.set('devices.kubevirt.io/tun', 1);
-  for (const [name, count] of devices) {
-    requests[name] = String(count);
-    limits[name] = String(count);
-  }
+  for (const [name, count] of devices) requests[name] = limits[name] = String(count);
   return { requests, limits, overheadBytes };
 }
+
+const asText = (amounts: Readonly<Record<string, QuantityValue>> = {}): Record<string, string> =>
+  Object.fromEntries(Object.entries(amounts).map(([name, amount]) => [name, String(amount)]));
 
 /** Upstream's 50M for logs and the like, whoever names nothing else; and room for the empty disks that it asks for. */
 const BASE_EPHEMERAL = 50_000_000n;
 
 /** Beyond upstream: empty disks count, which lie on the node; never more than the limit beside it. */
-function ephemeralRequest(spec: DeepReadonly<VirtualMachineInstance['spec']>, limit: string | undefined): string {
+function ephemeralRequest(spec: Spec, limit: string | undefined): string {
   let bytes = 0n;
   for (const { emptyDisk } of spec.volumes ?? []) if (emptyDisk?.capacity) bytes += bytesOf(String(emptyDisk.capacity));
   if (bytes === 0n) return '50M';
@@ -168,24 +156,24 @@ function ephemeralRequest(spec: DeepReadonly<VirtualMachineInstance['spec']>, li
 }
 
 /** Whether the guest gets a network card at its start, which upstream opens a tap device for. */
-const hasNetwork = ({ domain }: DeepReadonly<VirtualMachineInstance['spec']>): boolean =>
+const hasNetwork = ({ domain }: Spec): boolean =>
   (domain?.devices?.interfaces?.length ?? 0) > 0 || domain?.devices?.autoattachPodInterface !== false;
 
 /** In thousandths as a rule; of more processors than those can count, whole ones. */
-function cpuRequest(spec: DeepReadonly<VirtualMachineInstance['spec']>, ratio: number): string {
+function cpuRequest(spec: Spec, ratio: number): string {
   const milli = Math.ceil((vcpuCount(spec) * 1000) / ratio);
   return milli <= Number.MAX_SAFE_INTEGER ? `${milli}m` : formatQuantity(quantityFromMilli(BigInt(milli)));
 }
 
 /** Processors of the host that are the guest's alone, one more where QEMU's own thread has one; undefined when shared. */
-export function dedicatedCpus(spec: DeepReadonly<VirtualMachineInstance['spec']>): number | undefined {
+export function dedicatedCpus(spec: Spec): number | undefined {
   const cpu = spec.domain?.cpu;
   if (cpu?.dedicatedCpuPlacement !== true) return undefined;
   return vcpuCount(spec) + (cpu.isolateEmulatorThread ? 1 : 0);
 }
 
 /** Resource name -> how many: a device of the host is a resource that only some nodes offer. Claimed ones come by DRA. */
-function deviceCounts(spec: DeepReadonly<VirtualMachineInstance['spec']>): Map<string, number> {
+function deviceCounts(spec: Spec): Map<string, number> {
   const { gpus = [], hostDevices = [] } = spec.domain?.devices ?? {};
   const counts = new Map<string, number>();
   for (const { deviceName } of [...gpus, ...hostDevices])

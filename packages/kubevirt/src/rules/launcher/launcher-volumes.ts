@@ -3,28 +3,14 @@
  * named here, because what its node may read is what Pods bound to it name.
  */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { Pod } from '@coracle/apimachinery/types/types';
-import type { VirtualMachineInstance } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { STATE_VOLUME } from '../backend-storage/backend-storage.ts';
 
 type PodVolume = NonNullable<Pod['spec']['volumes']>[number];
 
-interface CloudInit {
-  readonly secretRef?: { readonly name?: string };
-  readonly networkDataSecretRef?: { readonly name?: string };
-}
-
-interface AccessCredential {
-  readonly sshPublicKey?: { readonly source?: { readonly secret?: { readonly secretName?: string } } };
-  readonly userPassword?: { readonly source?: { readonly secret?: { readonly secretName?: string } } };
-}
-
 /** In the order of the machine's own volumes; none twice. */
-export function launcherVolumes(
-  spec: DeepReadonly<VirtualMachineInstance['spec']>,
-  stateClaim: string | undefined,
-): PodVolume[] {
+export function launcherVolumes(spec: ReadonlyVmi['spec'], stateClaim: string | undefined): PodVolume[] {
   const volumes = new Map<string, PodVolume>();
   const add = (volume: PodVolume): void => void (volumes.has(volume.name) || volumes.set(volume.name, volume));
   const secret = (name: string, secretName: string | undefined, optional?: boolean): void => {
@@ -44,12 +30,12 @@ export function launcherVolumes(
     configMap(name, volume.configMap?.name, volume.configMap?.optional);
     secret(name, volume.sysprep?.secret?.name);
     configMap(name, volume.sysprep?.configMap?.name);
-    const cloudInit = (volume.cloudInitNoCloud ?? volume.cloudInitConfigDrive) as CloudInit | undefined;
+    const cloudInit = volume.cloudInitNoCloud ?? volume.cloudInitConfigDrive;
     secret(`${name}-udata`, cloudInit?.secretRef?.name);
     secret(`${name}-ndata`, cloudInit?.networkDataSecretRef?.name);
   }
-  for (const credential of (spec.accessCredentials ?? []) as readonly AccessCredential[]) {
-    const name = (credential.sshPublicKey ?? credential.userPassword)?.source?.secret?.secretName;
+  for (const { sshPublicKey, userPassword } of spec.accessCredentials ?? []) {
+    const name = (sshPublicKey ?? userPassword)?.source?.secret?.secretName;
     if (name) secret(`${name}-access-cred`, name);
   }
   // Set, not added: a volume of the machine that has this name must not be taken for it.

@@ -107,15 +107,13 @@ function withMemory(affinity: Affinity | undefined, memory: MemoryPlace | undefi
   if (!memory) return affinity;
   const expression = { key: memory.key, operator: 'In' as const, values: [memory.value] };
   if (memory.isRequired) return withRequired(affinity, [expression]);
+  const wanted = { weight: MEMORY_WEIGHT, preference: { matchExpressions: [expression] } };
   const preferred = affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
   return {
     ...affinity,
     nodeAffinity: {
       ...affinity?.nodeAffinity,
-      preferredDuringSchedulingIgnoredDuringExecution: [
-        ...preferred,
-        { weight: MEMORY_WEIGHT, preference: { matchExpressions: [expression] } },
-      ],
+      preferredDuringSchedulingIgnoredDuringExecution: [...preferred, wanted],
     },
   };
 }
@@ -129,12 +127,10 @@ type Expressions = NonNullable<
 function withRequired(affinity: Affinity | undefined, wanted: Expressions): Affinity {
   const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   // Terms are alternatives: each one has to say it.
-  const nodeSelectorTerms = required
-    ? required.nodeSelectorTerms.map((term) => ({
-        ...term,
-        matchExpressions: [...(term.matchExpressions ?? []), ...wanted],
-      }))
-    : [{ matchExpressions: wanted }];
+  const nodeSelectorTerms = (required?.nodeSelectorTerms ?? [{}]).map((term) => ({
+    ...term,
+    matchExpressions: [...(term.matchExpressions ?? []), ...wanted],
+  }));
   return {
     ...affinity,
     nodeAffinity: {

@@ -35,17 +35,14 @@ const READ_BY_GUEST = /^(volume.+|kernel-boot)$/;
 export function targetPod({ vmi, migration, source, options, sourceNodeLabels }: TargetPodInput): Pod {
   const pod = launcherPod(vmi, { ...options, ...namespaceLimitsOf(source) });
   const spec = pod.spec;
-  pod.metadata.labels = { ...pod.metadata.labels, [MIGRATION_JOB_LABEL]: migration.metadata.uid ?? '' };
-  pod.metadata.annotations = {
-    ...pod.metadata.annotations,
-    [MIGRATION_JOB_NAME_ANNOTATION]: migration.metadata.name ?? '',
-  };
+  const { uid = '', name: job = '' } = migration.metadata;
+  pod.metadata.labels = { ...pod.metadata.labels, [MIGRATION_JOB_LABEL]: uid };
+  pod.metadata.annotations = { ...pod.metadata.annotations, [MIGRATION_JOB_NAME_ANNOTATION]: job };
   const imageIds = new Map((source.status?.containerStatuses ?? []).map(({ name, imageID }) => [name, imageID ?? '']));
-  for (const container of [...spec.containers, ...(spec.initContainers ?? [])]) {
-    // The launcher itself may be of another version on the other side; what the guest reads may not.
-    if (!READ_BY_GUEST.test(container.name)) continue;
-    container.image = pinnedImage(container.image ?? '', imageIds.get(container.name) ?? '');
-  }
+  // The launcher itself may be of another version on the other side; what the guest reads may not.
+  for (const container of [...spec.containers, ...(spec.initContainers ?? [])])
+    if (READ_BY_GUEST.test(container.name))
+      container.image = pinnedImage(container.image ?? '', imageIds.get(container.name) ?? '');
   const override = options.functionalTestHooks && migration.metadata.annotations?.[TARGET_IMAGE_HOOK];
   const compute = spec.containers.find(({ name }) => name === 'compute');
   if (override && compute) {
@@ -94,11 +91,9 @@ export const hostModelLabels = (target: ReadonlyPod): (readonly [key: string, va
 
 /** A guest that migrated before keeps what it asked for then: the labels of its present node may ask for more. */
 function hostModelSelector(source: ReadonlyPod, nodeLabels: Labels): Labels {
-  const kept = Object.entries(source.spec.nodeSelector ?? {}).filter(
-    ([key]) => key.startsWith(FEATURE_PREFIX) || key.startsWith(HOST_MODEL_MIGRATION_PREFIX),
-  );
-  if (kept.some(([key]) => key.startsWith(HOST_MODEL_MIGRATION_PREFIX))) return Object.fromEntries(kept);
+  const kept = hostModelLabels(source);
   const selector: Record<string, string> = Object.fromEntries(kept);
+  if (kept.some(([key]) => key.startsWith(HOST_MODEL_MIGRATION_PREFIX))) return selector;
   const model = Object.entries(nodeLabels).find(([key]) => key.startsWith(HOST_MODEL_PREFIX));
   // Nodes that do not tell their model (agents of ours on one host): the agents compare by themselves.
   if (!model) return selector;

@@ -30,7 +30,7 @@ export interface PatchOperation {
   readonly value?: unknown;
 }
 
-export interface LiveUpdateInput {
+interface LiveUpdateInput {
   /** What the virtual machine stands for now: with its instance type, preference and defaults. */
   readonly wanted: Spec;
   readonly vmi: ReadonlyVmi;
@@ -51,15 +51,13 @@ type Step = Partial<LiveUpdateDecision>;
 
 /** Decides on sockets, placement and memory, in upstream's order: what has to wait holds up those after it. */
 export function liveUpdateDecision(input: LiveUpdateInput): LiveUpdateDecision {
-  const patch: PatchOperation[] = [];
-  let restart: string | undefined;
+  let decision: LiveUpdateDecision = { patch: [] };
   for (const decide of [decideSockets, decidePlacement, decideMemory]) {
-    const step = decide(input);
-    patch.push(...(step.patch ?? []));
-    restart = step.restart ?? restart;
-    if (step.failure) return { patch, ...(restart !== undefined && { restart }), failure: step.failure };
+    const { patch = [], ...rest } = decide(input);
+    decision = { ...decision, ...rest, patch: [...decision.patch, ...patch] };
+    if (decision.failure) break;
   }
-  return { patch, ...(restart !== undefined && { restart }) };
+  return decision;
 }
 
 function decideSockets({ wanted, vmi, cpuAllocationRatio }: LiveUpdateInput): Step {
@@ -79,13 +77,9 @@ function decideSockets({ wanted, vmi, cpuAllocationRatio }: LiveUpdateInput): St
   if (wanted.architecture === 'arm64') return { restart: "ARM doesn't support CPU hotplug" };
   const more = (sockets - now) * (cpu.cores || 1) * (cpu.threads || 1);
   const delta = quantityFromMilli(BigInt(more) * BigInt(Math.floor(1000 / cpuAllocationRatio)));
-  return {
-    patch: [
-      ...change('/spec/domain/cpu/sockets', now, sockets),
-      ...raised({ wanted, vmi, resource: 'cpu', field: 'requests' }, (was) => formatQuantity(addQuantity(was, delta))),
-      ...raised({ wanted, vmi, resource: 'cpu', field: 'limits' }, (was) => formatQuantity(addQuantity(was, delta))),
-    ],
-  };
+  const raise = (field: 'requests' | 'limits') =>
+    raised({ wanted, vmi, resource: 'cpu', field }, (was) => formatQuantity(addQuantity(was, delta)));
+  return { patch: [...change('/spec/domain/cpu/sockets', now, sockets), ...raise('requests'), ...raise('limits')] };
 }
 
 /** Where an instance may be counts for its next Pod: one of a migration. */
@@ -127,28 +121,24 @@ function decideMemory({ wanted, vmi }: LiveUpdateInput): Step {
   const { guestCurrent, guestAtBoot } = vmi.status?.memory ?? {};
   const current = readQuantity(guestCurrent);
   if (guest === undefined || now === undefined || current === undefined) return {};
-  if (conditionOf(vmi, 'HotMemoryChange')?.status === 'False')
-    return {
-      restart: 'memory updated in template spec. Memory-hotplug failed and is not available for this VM configuration',
-    };
-  if (compareQuantity(guest, now) === 0) return {};
   const refuse = (why: string): Step => ({ restart: `memory updated in template spec${why}` });
+  if (conditionOf(vmi, 'HotMemoryChange')?.status === 'False')
+    return refuse('. Memory-hotplug failed and is not available for this VM configuration');
+  if (compareQuantity(guest, now) === 0) return {};
   if (!isConditionTrue(vmi, 'LiveMigratable')) return refuse('. Memory-hotplug is only available for migratable VMs');
   const maxGuest = vmi.spec.domain?.memory?.maxGuest;
   const most = readQuantity(maxGuest);
   if (maxGuest === undefined || most === undefined)
     return refuse('. Memory-hotplug is not available for this VM configuration');
-  const wait = (why: string): Step => ({
-    failure: {
-      reason: 'HotPlugMemoryError',
-      message: `error encountered while handling memory hotplug requests: ${why}`,
-    },
-  });
+  const wait = (why: string): Step => {
+    const message = `error encountered while handling memory hotplug requests: ${why}`;
+    return { failure: { reason: 'HotPlugMemoryError', message } };
+  };
   if (isConditionTrue(vmi, 'HotMemoryChange')) return wait('another memory hotplug is in progress');
   if (isMoving(vmi)) return wait('memory hotplug is not allowed while VMI is migrating');
-  const obstacle = memoryHotplugObstacle(wanted, maxGuest)?.message ?? tooSmall(readQuantity(guestAtBoot));
-  if (obstacle !== undefined) return { restart: `memory hotplug not supported, ${obstacle}` };
   const atBoot = readQuantity(guestAtBoot);
+  const obstacle = memoryHotplugObstacle(wanted, maxGuest)?.message ?? tooSmall(atBoot);
+  if (obstacle !== undefined) return { restart: `memory hotplug not supported, ${obstacle}` };
   if (atBoot !== undefined && compareQuantity(guest, atBoot) < 0)
     return refuse(' to a value lower than what the VM started with');
 

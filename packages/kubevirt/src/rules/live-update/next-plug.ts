@@ -1,5 +1,6 @@
 /** What the agent may plug into its guest now. */
 
+import { conditionOf } from '@coracle/apimachinery/meta/object-state';
 import { quantityValue, readQuantity } from '@coracle/apimachinery/quantity/quantity';
 import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
@@ -32,20 +33,20 @@ export function nextPlug(
   // A plan holds whole mebibytes: what was never changed is not compared with it.
   const isChanged = guest !== undefined && requested !== undefined && guest.nano !== requested.nano;
   const extra = isChanged ? quantityValue(guest) - plan.memoryBytes : 0;
-  const isFailed = status?.conditions?.some(
-    ({ type, status: value }) => type === 'HotMemoryChange' && value === 'False',
-  );
+  const isFailed = conditionOf({ status }, 'HotMemoryChange')?.status === 'False';
+  const { requestedBytes = 0, bytes: most = 0 } = plan.hotMemory ?? {};
   const more = {
     vcpus: sockets > plan.cpu.sockets,
-    memory: isChanged && !isFailed && extra !== (plan.hotMemory?.requestedBytes ?? 0),
+    memory: isChanged && !isFailed && extra !== requestedBytes,
   };
   if (!more.vcpus && !more.memory) return {};
-  const isLess = !more.vcpus && extra < (plan.hotMemory?.requestedBytes ?? 0);
+  const isLess = !more.vcpus && extra < requestedBytes;
   if (!isLess && !coversInstance(pod, { ...EMPTY, spec }, sizing)) return {};
   const impossible: { vcpus?: string; memory?: string } = {};
-  if (more.vcpus && sockets > (plan.cpu.maxSockets ?? plan.cpu.sockets))
-    impossible.vcpus = `the machine of this guest has room for ${plan.cpu.maxSockets ?? plan.cpu.sockets} sockets, not for ${sockets}`;
-  if (more.memory && (extra < 0 || extra > (plan.hotMemory?.bytes ?? 0)))
+  const { maxSockets = plan.cpu.sockets } = plan.cpu;
+  if (more.vcpus && sockets > maxSockets)
+    impossible.vcpus = `the machine of this guest has room for ${maxSockets} sockets, not for ${sockets}`;
+  if (more.memory && (extra < 0 || extra > most))
     impossible.memory = 'the machine of this guest has no room for that much memory';
   return {
     ...(more.vcpus && impossible.vcpus === undefined && { sockets }),

@@ -1,12 +1,8 @@
 /** What an instance is to have and its guest has not yet. */
 
+import { conditionOf, isConditionTrue } from '@coracle/apimachinery/meta/object-state';
 import { compareQuantity, readQuantity } from '@coracle/apimachinery/quantity/quantity';
 import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
-
-export interface PendingChanges {
-  readonly vcpus: boolean;
-  readonly memory: boolean;
-}
 
 /** True from the hand-over of a migration to the agents until its end. */
 export function isMoving({ status }: ReadonlyVmi): boolean {
@@ -15,7 +11,7 @@ export function isMoving({ status }: ReadonlyVmi): boolean {
 }
 
 /** Compares the spec of an instance with what its agent reports. What was never meant to change is never pending. */
-export function pendingChanges({ spec, status }: ReadonlyVmi): PendingChanges {
+export function pendingChanges({ spec, status }: ReadonlyVmi) {
   const { cpu, memory } = spec.domain ?? {};
   const topology = status?.currentCPUTopology;
   const count = (of: { readonly sockets?: number; readonly cores?: number; readonly threads?: number }): number =>
@@ -36,8 +32,5 @@ export function pendingChanges({ spec, status }: ReadonlyVmi): PendingChanges {
 export const CHANGE_CONDITIONS = { vcpus: 'HotVCPUChange', memory: 'HotMemoryChange' } as const;
 
 /** True while a condition says that a change waits to be carried. One that failed waits for a restart. */
-export const hasPendingCondition = ({ status }: ReadonlyVmi): boolean =>
-  (status?.conditions ?? []).some(
-    ({ type, status: value }) =>
-      type === CHANGE_CONDITIONS.vcpus || (type === CHANGE_CONDITIONS.memory && value === 'True'),
-  );
+export const hasPendingCondition = (vmi: ReadonlyVmi): boolean =>
+  conditionOf(vmi, CHANGE_CONDITIONS.vcpus) !== undefined || isConditionTrue(vmi, CHANGE_CONDITIONS.memory);

@@ -3,7 +3,7 @@
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { hasEnded } from '@coracle/apimachinery/meta/object-state';
 import { compareQuantity, parseQuantity, type Quantity, readQuantity } from '@coracle/apimachinery/quantity/quantity';
-import type { Container, PodCondition, ReadonlyPod } from '@coracle/apimachinery/types/types';
+import type { Container, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import { type Amounts, addAmounts, amountsOf, podRequests } from '@coracle/cluster-rules/placement/pod-requests';
 import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { launcherResources, type NamespaceLimits } from '../launcher/launcher-resources.ts';
@@ -43,17 +43,14 @@ export function resizeOf(vmi: ReadonlyVmi, pod: ReadonlyPod, sizing: PodSizing):
   const mayShrink = guest === undefined || current === undefined || compareQuantity(current, guest) <= 0;
   let differs = false;
   const sized = (list: 'requests' | 'limits'): Record<string, string> => {
-    const next: Record<string, string> = {};
-    for (const [name, text] of Object.entries(needed[list])) {
+    const entries = Object.entries(needed[list]).map(([name, text]) => {
       const now = quantityOf(have?.[list], name);
       const order = now === undefined ? 1 : compareQuantity(parseQuantity(text), now);
-      if (order === 0 || (order < 0 && name === 'memory' && !mayShrink)) next[name] = String(have?.[list]?.[name]);
-      else {
-        next[name] = text;
-        differs = true;
-      }
-    }
-    return next;
+      const stays = order === 0 || (order < 0 && name === 'memory' && !mayShrink);
+      differs ||= !stays;
+      return [name, stays ? String(have?.[list]?.[name]) : text];
+    });
+    return Object.fromEntries(entries);
   };
   const resources = { requests: sized('requests'), limits: sized('limits') };
   return differs ? resources : undefined;
@@ -65,16 +62,12 @@ export function shrinkOf(vmi: ReadonlyVmi, pod: ReadonlyPod, sizing: PodSizing):
   const wanted = resizeOf(vmi, pod, sizing);
   const [now, next] = [quantityOf(have?.requests, 'memory'), quantityOf(wanted?.requests, 'memory')];
   if (!wanted || !now || !next || compareQuantity(next, now) >= 0) return undefined;
-  const { memory: request } = wanted.requests;
-  const { memory: limit } = wanted.limits;
-  return {
-    requests: { ...(request !== undefined && { memory: request }) },
-    limits: { ...(limit !== undefined && { memory: limit }) },
-  };
+  const memoryOf = ({ memory }: Record<string, string>) => (memory === undefined ? {} : { memory });
+  return { requests: memoryOf(wanted.requests), limits: memoryOf(wanted.limits) };
 }
 
 /** What the node has given the compute container: less than the Pod's spec says while a resize waits. */
-export const allocatedTo = (pod: ReadonlyPod): DeepReadonly<Record<string, unknown>> | undefined =>
+const allocatedTo = (pod: ReadonlyPod): DeepReadonly<Record<string, unknown>> | undefined =>
   pod.status?.containerStatuses?.find(({ name }) => name === COMPUTE)?.allocatedResources ??
   computeOf(pod)?.resources?.requests;
 
@@ -143,8 +136,7 @@ const RESIZE_CONDITIONS: ReadonlySet<string> = new Set(['PodResizePending', 'Pod
 
 /** What a Pod says about a resize that has not come through, as one sentence. */
 export function resizeProblem(pod: ReadonlyPod): string | undefined {
-  const conditions: readonly DeepReadonly<PodCondition>[] = pod.status?.conditions ?? [];
-  const condition = conditions.find(
+  const condition = pod.status?.conditions?.find(
     ({ type, status, message }) => RESIZE_CONDITIONS.has(type) && status === 'True' && message,
   );
   return condition && `${condition.reason ?? condition.type}: ${condition.message}`;

@@ -56,12 +56,14 @@ const isSettled = ({ metadata, status }: ReadonlyVmi): boolean =>
 export const wantsToMove = (vmi: ReadonlyVmi, kubevirt: WorkloadUpdateFacts['kubevirt']): boolean =>
   hasPendingCondition(vmi) || (isOutdated(vmi, kubevirt) && isSettled(vmi));
 
-const isUnfinished = (migration: ReadonlyMigration): boolean => !hasEnded(migration);
+/** Made here, and not being taken back yet. */
+const isForUpdate = (migration: ReadonlyMigration): boolean =>
+  migration.metadata.annotations?.[WORKLOAD_UPDATE_ANNOTATION] !== undefined && !isDeleting(migration);
 /** Has a target Pod, or is about to: what counts against the limit. */
 const isRunning = ({ status }: ReadonlyMigration): boolean => !!status?.phase && status.phase !== 'Pending';
 
 export function workloadUpdatePlan(facts: WorkloadUpdateFacts): WorkloadUpdatePlan {
-  const unfinished = facts.migrations.filter(isUnfinished);
+  const unfinished = facts.migrations.filter((migration) => !hasEnded(migration));
   const of = ({ metadata }: ReadonlyVmi): ReadonlyMigration[] =>
     unfinished.filter((one) => one.metadata.namespace === metadata.namespace && one.spec.vmiName === metadata.name);
   const {
@@ -78,25 +80,18 @@ export function workloadUpdatePlan(facts: WorkloadUpdateFacts): WorkloadUpdatePl
   for (const vmi of facts.instances) {
     const outdated = isOutdated(vmi, facts.kubevirt);
     if (outdated) count++;
-    const isGoing = isDeleting(vmi);
-    if (!isGoing && outdated !== (vmi.metadata.labels?.[OUTDATED_LABEL] !== undefined)) mark.push({ vmi, outdated });
-    if (vmi.status?.phase !== 'Running' || isDeleting(vmi)) continue;
+    if (isDeleting(vmi)) continue;
+    if (outdated !== (vmi.metadata.labels?.[OUTDATED_LABEL] !== undefined)) mark.push({ vmi, outdated });
+    if (vmi.status?.phase !== 'Running') continue;
     const own = of(vmi);
     const isCalledOff = vmi.metadata.annotations?.[ABORTION_ANNOTATION] !== undefined;
     const isWanted = (hasPendingCondition(vmi) || (outdated && methods.includes('LiveMigrate'))) && !isCalledOff;
     // Once the guest is on its target the condition is on its way out: that is no abortion.
     const hasArrived = vmi.status.migrationState?.targetNodeDomainReadyTimestamp != null;
-    if (!isWanted && (isCalledOff || !hasArrived))
-      abort.push(
-        ...own.filter(
-          ({ metadata }) =>
-            metadata.annotations?.[WORKLOAD_UPDATE_ANNOTATION] !== undefined &&
-            metadata.deletionTimestamp === undefined,
-        ),
-      );
+    if (!isWanted && (isCalledOff || !hasArrived)) abort.push(...own.filter(isForUpdate));
     if (own.length > 0 || isMoving(vmi)) continue;
     if (isWanted && wantsToMove(vmi, facts.kubevirt) && carrierOf(vmi, facts) === 'migration') migrate.push(vmi);
-    const moves = methods.includes('LiveMigrate') && canMove(vmi);
+    const moves = methods.includes('LiveMigrate') && isConditionTrue(vmi, 'LiveMigratable');
     if (outdated && isSettled(vmi) && methods.includes('Evict') && !moves) evict.push(vmi);
   }
   const free = Math.max(0, facts.parallelMigrationsPerCluster - unfinished.filter(isRunning).length);
@@ -104,5 +99,3 @@ export function workloadUpdatePlan(facts: WorkloadUpdateFacts): WorkloadUpdatePl
   const batch = facts.sinceEvictionMs < interval ? [] : evict.slice(0, batchEvictionSize ?? BATCH_SIZE);
   return { migrate: migrate.slice(0, free), abort, evict: batch, mark, outdated: count };
 }
-
-const canMove = (vmi: ReadonlyVmi): boolean => isConditionTrue(vmi, 'LiveMigratable');

@@ -7,14 +7,9 @@ import type { MigrationOptions, MigrationPolicy } from '../../kinds/kinds.ts';
 type Policy = DeepReadonly<MigrationPolicy>;
 type Labels = Readonly<Record<string, string>>;
 
-export interface PolicySubject {
+interface PolicySubject {
   readonly instanceLabels: Labels;
   readonly namespaceLabels: Labels;
-}
-
-interface Score {
-  readonly instance: number;
-  readonly namespace: number;
 }
 
 /**
@@ -23,24 +18,14 @@ interface Score {
  */
 export function matchPolicy(policies: readonly Policy[], subject: PolicySubject): Policy | undefined {
   const matched = policies.flatMap((policy) => {
-    const score = scoreOf(policy, subject);
-    return score ? [{ policy, score }] : [];
+    const { virtualMachineInstanceSelector, namespaceSelector } = policy.spec.selectors ?? {};
+    const instance = matchedLabels(virtualMachineInstanceSelector, subject.instanceLabels);
+    const namespace = matchedLabels(namespaceSelector, subject.namespaceLabels);
+    if (instance === undefined || namespace === undefined || instance + namespace === 0) return [];
+    return [{ policy, instance, all: instance + namespace, name: policy.metadata.name ?? '' }];
   });
-  const nameOf = ({ metadata }: Policy): string => metadata.name ?? '';
-  matched.sort(
-    (a, b) =>
-      b.score.instance + b.score.namespace - (a.score.instance + a.score.namespace) ||
-      b.score.instance - a.score.instance ||
-      (nameOf(a.policy) < nameOf(b.policy) ? -1 : 1),
-  );
+  matched.sort((a, b) => b.all - a.all || b.instance - a.instance || (a.name < b.name ? -1 : 1));
   return matched[0]?.policy;
-}
-
-function scoreOf({ spec }: Policy, { instanceLabels, namespaceLabels }: PolicySubject): Score | undefined {
-  const instance = matchedLabels(spec.selectors?.virtualMachineInstanceSelector, instanceLabels);
-  const namespace = matchedLabels(spec.selectors?.namespaceSelector, namespaceLabels);
-  if (instance === undefined || namespace === undefined || instance + namespace === 0) return undefined;
-  return { instance, namespace };
 }
 
 /** How many labels the selector names, undefined when one of them does not match. */

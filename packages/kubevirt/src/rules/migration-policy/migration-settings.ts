@@ -31,11 +31,8 @@ const DEFAULTS = {
 /** Reads the settings; without a KubeVirt object they are the defaults. */
 export function migrationSettings(kubevirt: ReadonlyKubeVirt | undefined): MigrationSettings {
   const written = kubevirt?.spec?.configuration?.migrations ?? {};
-  const {
-    crossClusterNetwork: _,
-    decentralizedLiveMigrationDatapath: __,
-    ...own
-  } = cloneJson(written) as MigrationConfiguration;
+  const copy: MigrationConfiguration = cloneJson(written);
+  const { crossClusterNetwork: _, decentralizedLiveMigrationDatapath: __, ...own } = copy;
   const options = { ...DEFAULTS, ...own } as MigrationOptions;
   // Whoever allows post-copy allows the pause it may bring, unless set otherwise.
   options.allowWorkloadDisruption ??= options.allowPostCopy ?? false;

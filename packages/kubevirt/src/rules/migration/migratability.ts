@@ -61,11 +61,8 @@ function machineObstacles(vmi: ReadonlyVmi): Obstacle[] {
 
 function volumes(vmi: ReadonlyVmi): { readonly obstacle?: Obstacle; readonly block: boolean } {
   const known = new Map((vmi.status?.volumeStatus ?? []).map((status) => [status.name, status]));
-  const migrated = new Set(
-    ((vmi.status?.migratedVolumes ?? []) as readonly { readonly volumeName?: string }[]).map(
-      ({ volumeName }) => volumeName,
-    ),
-  );
+  const moved = (vmi.status?.migratedVolumes ?? []) as readonly { readonly volumeName?: string }[];
+  const migrated = new Set(moved.map(({ volumeName }) => volumeName));
   let block = migrated.size > 0;
   const stuck = (message: string) => ({ block: true, obstacle: { reason: 'DisksNotLiveMigratable', message } });
   for (const volume of vmi.spec.volumes ?? []) {

@@ -70,15 +70,10 @@ export function monitorStep(limits: MigrationLimits, progress: Progress): Monito
   const disrupt = late && limits.workloadDisruption && !paused;
   if (disrupt && !limits.postCopy) return { act: 'pause' };
   if (disrupt && streaming) return { act: 'post-copy' };
-  if (limits.progressMs > 0 && sinceProgressMs > limits.progressMs)
-    return {
-      act: 'abort',
-      reason: `Live migration stuck for ${Math.round(sinceProgressMs / 1000)} seconds and has been aborted`,
-    };
-  if (late && !disrupt)
-    return {
-      act: 'abort',
-      reason: `Live migration is not completed after ${Math.round(elapsedMs / 1000)} seconds and has been aborted`,
-    };
-  return { act: 'go-on' };
+  const abort = (what: string, ms: number): MonitorStep => ({
+    act: 'abort',
+    reason: `Live migration ${what} ${Math.round(ms / 1000)} seconds and has been aborted`,
+  });
+  if (limits.progressMs > 0 && sinceProgressMs > limits.progressMs) return abort('stuck for', sinceProgressMs);
+  return late && !disrupt ? abort('is not completed after', elapsedMs) : { act: 'go-on' };
 }

@@ -13,6 +13,7 @@
  * here. The same write decides. After it the source gives the rest (`feeding`); it can never go back from there.
  */
 
+import { isFinal } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 
 /** One migration and its ends. */
@@ -37,13 +38,11 @@ export function migrationDecision(vmi: ReadonlyVmi | undefined, ends: MigrationE
   if (!vmi || vmi.metadata.uid !== ends.vmiUid) return 'gone';
   const { nodeName, migrationState: state, phase } = vmi.status ?? {};
   if (nodeName === ends.targetNode) return 'handed-over';
-  if (nodeName !== undefined && nodeName !== '' && nodeName !== ends.sourceNode) return 'elsewhere';
-  if (phase === 'Failed' || phase === 'Succeeded') return 'failed';
+  if (nodeName && nodeName !== ends.sourceNode) return 'elsewhere';
+  if (isFinal(phase)) return 'failed';
   if (state?.migrationUid !== ends.uid) return 'superseded';
-  return state.failed === true || state.completed === true || hasTime(state.endTimestamp) ? 'failed' : 'open';
+  return state.failed === true || state.completed === true || state.endTimestamp != null ? 'failed' : 'open';
 }
-
-const hasTime = (value: unknown): boolean => value !== undefined && value !== null;
 
 export type SourcePhase = 'sending' | 'sent' | 'feeding' | 'left';
 export type TargetPhase = 'receiving' | 'handing-over' | 'handed-over';
@@ -72,19 +71,17 @@ export type SourceStep = 'resume' | 'record-failure' | 'leave' | 'feed' | 'wait'
 export function nextSourceStep(view: SourceView): SourceStep {
   if (view.phase === 'left') return 'leave';
   if (view.phase === 'feeding') return 'feed';
-  if (view.phase === 'sending') return 'resume';
-  if (view.released) return 'resume';
+  if (view.phase === 'sending' || view.released) return 'resume';
   switch (view.decision) {
     case 'handed-over':
       return view.postCopy ? 'feed' : 'leave';
+    // `gone`: the VMI was removed by force, and nobody may run it.
     case 'elsewhere':
+    case 'gone':
       return 'leave';
     case 'failed':
     case 'superseded':
       return 'resume';
-    // The VMI was removed by force: nobody may run it.
-    case 'gone':
-      return 'leave';
     case 'open':
       return view.targetPresent && !view.overdue ? 'wait' : 'record-failure';
     case undefined:

@@ -13,16 +13,9 @@ import type {
 import { isPlugRoom } from '../machine/plug-room.ts';
 
 /** Of the host or of the start, nothing a running guest sees. */
-const NOT_OF_THE_GUEST = new Set<keyof MachinePlan>([
-  'sandbox',
-  'unsupported',
-  'startPaused',
-  'hostname',
-  'smbios',
-  'clock',
-]);
+const NOT_OF_THE_GUEST: readonly string[] = ['sandbox', 'unsupported', 'startPaused', 'hostname', 'smbios', 'clock'];
 /** Of the start too, and seen by the guest: it comes with what it has. */
-const GOES_ALONG: ReadonlySet<keyof MachinePlan> = new Set(['heldBackBytes', 'generationId']);
+const GOES_ALONG: readonly string[] = ['heldBackBytes', 'generationId'];
 
 /**
  * The first field in which two plans differ for a running guest, undefined when none does. SMBIOS texts are read at boot
@@ -31,7 +24,7 @@ const GOES_ALONG: ReadonlySet<keyof MachinePlan> = new Set(['heldBackBytes', 'ge
 export function planDifference(source: MachinePlan, target: MachinePlan): keyof MachinePlan | undefined {
   const fields = new Set([...Object.keys(source), ...Object.keys(target)]) as Set<keyof MachinePlan>;
   return [...fields].sort().find((field) => {
-    if (NOT_OF_THE_GUEST.has(field) || GOES_ALONG.has(field)) return false;
+    if (NOT_OF_THE_GUEST.includes(field) || GOES_ALONG.includes(field)) return false;
     // A guest of a version that gave none does not get one while it runs.
     if (field === 'tpm' && !source.tpm) return false;
     if (field === 'firmware') return source.firmware.kind !== target.firmware.kind;
@@ -86,13 +79,8 @@ function movedDevices(source: MachinePlan, target: MachinePlan): MachinePlan['de
     if (!here || !isPlugRoom(device)) return here ?? [];
     const { addr: _, num_queues: __, ...rest } = here;
     const { addr, num_queues } = device;
-    return [
-      {
-        ...rest,
-        ...(typeof addr === 'string' && { addr }),
-        ...(isQueues(num_queues) && { num_queues }),
-      } as DeviceSpec,
-    ];
+    const kept = { ...(typeof addr === 'string' && { addr }), ...(isQueues(num_queues) && { num_queues }) };
+    return [{ ...rest, ...kept } as DeviceSpec];
   });
 }
 
@@ -127,9 +115,7 @@ const movedCards = (source: MachinePlan, target: MachinePlan): MachinePlan['inte
 
 /** The cards by name, as with disks. */
 const comparableCards = ({ interfaces = [] }: Partial<MachinePlan>): unknown =>
-  interfaces
-    .map(({ bootIndex: _, place: __, checksAddress: ___, ...card }) => card)
-    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  interfaces.map(({ bootIndex: _, place: __, checksAddress: ___, ...card }) => card).sort(byName);
 
 const isQueues = (value: unknown): value is number =>
   Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MAX_QUEUES;
@@ -141,9 +127,9 @@ const placeOf = (place: DevicePlace): DevicePlace =>
 
 /** The disks by name: what was plugged in stands last in the plan of its guest, at a place of its own. */
 const comparableDisks = ({ disks = [] }: Partial<MachinePlan>): unknown =>
-  disks
-    .map(({ bootIndex: _, node: __, place: ___, hotpluggable: ____, queues: _____, ...disk }) => disk)
-    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  disks.map(({ bootIndex: _, node: __, place: ___, hotpluggable: ____, queues: _____, ...disk }) => disk).sort(byName);
+
+const byName = (a: { readonly name: string }, b: { readonly name: string }): number => (a.name < b.name ? -1 : 1);
 
 /** The processors without the sockets, where those can be plugged. */
 function comparableCpu({ maxSockets: _, sockets, ...rest }: CpuPlan, source: MachinePlan): unknown {

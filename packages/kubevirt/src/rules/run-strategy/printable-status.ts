@@ -31,8 +31,9 @@ type Rule = readonly [status: string, applies: (input: PrintableInput) => boolea
 
 const condition = ({ instance }: PrintableInput, type: string): Condition | undefined =>
   instance?.conditions.find((c) => c.type === type);
-const unsynchronised = (input: PrintableInput, reason: string): boolean => {
-  const found = condition(input, 'Synchronized');
+/** A condition is false, for this reason. */
+const isFalse = (input: PrintableInput, type: string, reason: string): boolean => {
+  const found = condition(input, type);
   return found?.status === 'False' && found.reason === reason;
 };
 /** What node-lifecycle writes on Pods of a node that is silent, and the instance shows. */
@@ -50,23 +51,17 @@ const RULES: readonly Rule[] = [
   ['Unknown', (input) => input.instance?.phase === 'Running' && condition(input, 'Ready')?.reason === NODE_NOT_READY],
   ['Paused', (input) => input.instance?.phase === 'Running' && condition(input, 'Paused')?.status === 'True'],
   ['Running', ({ instance }) => instance?.phase === 'Running'],
-  ['ErrorPvcNotFound', (input) => unsynchronised(input, 'FailedPvcNotFound')],
+  ['ErrorPvcNotFound', (input) => isFalse(input, 'Synchronized', 'FailedPvcNotFound')],
   ['DataVolumeError', ({ disks }) => disks === 'error'],
   // Before the Pod's own word, which is but that its volumes are not bound yet (upstream has it the other way round).
   ['Provisioning', ({ disks }) => disks === 'provisioning'],
-  [
-    'ErrorUnschedulable',
-    (input) => {
-      const scheduled = condition(input, 'PodScheduled');
-      return scheduled?.status === 'False' && scheduled.reason === 'Unschedulable';
-    },
-  ],
+  ['ErrorUnschedulable', (input) => isFalse(input, 'PodScheduled', 'Unschedulable')],
   [
     'WaitingForVolumeBinding',
     ({ disks, instance, expects }) => disks === 'binding' && (!!instance || expects === 'create'),
   ],
-  ['ErrImagePull', (input) => unsynchronised(input, 'ErrImagePull')],
-  ['ImagePullBackOff', (input) => unsynchronised(input, 'ImagePullBackOff')],
+  ['ErrImagePull', (input) => isFalse(input, 'Synchronized', 'ErrImagePull')],
+  ['ImagePullBackOff', (input) => isFalse(input, 'Synchronized', 'ImagePullBackOff')],
   [
     'Starting',
     ({ instance, expects }) =>

@@ -87,12 +87,8 @@ export function startStopDecision(input: StartStopInput): StartStopDecision {
     case 'WaitAsReceiver':
       return keep;
     default:
-      return unknownStrategy(strategy);
+      throw new RangeError(`unknown run strategy "${String(strategy satisfies never)}"`);
   }
-}
-
-function unknownStrategy(strategy: never): never {
-  throw new RangeError(`unknown run strategy "${String(strategy)}"`);
 }
 
 /**
@@ -110,13 +106,7 @@ export function openRequests(
   return strategy === 'Halted' ? open.filter((request) => request.action !== 'Start' || isPaused(request)) : open;
 }
 
-function isOpen(request: StateChangeRequest, instance: InstanceView | undefined): boolean {
-  switch (request.action) {
-    case 'Stop':
-      return instance !== undefined && request.uid === instance.uid;
-    case 'Start':
-      return instance === undefined || instance.deleting || isFinal(instance.phase);
-    default:
-      return false;
-  }
+function isOpen({ action, uid }: StateChangeRequest, instance: InstanceView | undefined): boolean {
+  if (action === 'Stop') return instance !== undefined && uid === instance.uid;
+  return action === 'Start' && (instance === undefined || instance.deleting || isFinal(instance.phase));
 }
