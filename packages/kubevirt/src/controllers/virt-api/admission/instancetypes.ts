@@ -32,7 +32,7 @@ import { buildRevision } from '../../../rules/instancetype/revision.ts';
 import { sourceReader } from '../source-reader.ts';
 import type { AdmissionContext } from './admission-context.ts';
 import { CauseRefusal, WebhookRefusal } from './causes.ts';
-import type { ReadTarget } from './may-read.ts';
+import type { Subject } from './webhook.ts';
 
 /**
  * The mutator's part: changes `vm`.
@@ -50,11 +50,8 @@ export async function mutateMatchers(vm: VirtualMachine, old: ReadonlyVm | undef
 
 const NOTHING: Resolved = { type: 'none' };
 
-interface Reader {
-  readonly client: Client;
-  /** Whether who asks may get an object: what is inferred shows its labels. */
-  mayRead(target: ReadTarget): Promise<boolean>;
-}
+/** Who asks must be able to get what is inferred from: it shows its labels. */
+type Reader = Pick<Subject, 'client' | 'mayRead'>;
 
 async function infer(vm: VirtualMachine, field: MatcherField, { client, mayRead }: Reader): Promise<void> {
   const seen = new Map<string, InferenceObject | null>();
@@ -71,11 +68,8 @@ async function infer(vm: VirtualMachine, field: MatcherField, { client, mayRead 
         `spec.${field}.inferFromVolume needs the right to get ${need.resource}${group && `.${group}`} ${JSON.stringify(need.name)} in namespace ${JSON.stringify(need.namespace)}`,
       );
     }
-    const type: ResourceType<KubeObject> = {
-      ...INFERENCE_RESOURCES[need.resource],
-      resource: need.resource,
-      namespaced: true,
-    };
+    const { resource } = need;
+    const type: ResourceType<KubeObject> = { ...INFERENCE_RESOURCES[resource], resource, namespaced: true };
     const found = await orAbsent(client.get(type, need)).catch((error: unknown) => {
       throw new WebhookRefusal(400, error instanceof Error ? error.message : String(error));
     });

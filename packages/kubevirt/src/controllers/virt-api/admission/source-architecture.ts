@@ -1,32 +1,18 @@
 /** The architecture of a disk image decides that of the machine which says none (kubevirt pkg/defaults). */
 
-import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
-import type { KubeObject } from '@coracle/apimachinery/meta/object';
+import type { ObjectMeta } from '@coracle/apimachinery/meta/object';
 import type { Client } from '@coracle/client/client';
-import type { ReadonlyVm, VirtualMachine } from '../../../kinds/kubevirt.ts';
-import { INFERENCE_RESOURCES } from '../../../rules/instancetype/infer.ts';
+import { DATA_SOURCES, type DataSource, type ReadonlyVm, type VirtualMachine } from '../../../kinds/kubevirt.ts';
 import { ARCHITECTURES } from '../../../rules/machine-defaults/cluster-config.ts';
 
 const LABEL = 'template.kubevirt.io/architecture';
-const DATA_SOURCES: ResourceType<KubeObject> = {
-  ...INFERENCE_RESOURCES.datasources,
-  resource: 'datasources',
-  namespaced: true,
-};
 
-interface DataSourceRef {
-  readonly kind?: string;
-  readonly name?: string;
-  readonly namespace?: string;
-}
-interface DataSource extends KubeObject {
-  readonly spec?: { readonly source?: { readonly dataSource?: DataSourceRef } };
-}
+type Named = Partial<Pick<ObjectMeta, 'name' | 'namespace'>>;
 
-const referencesOf = ({ spec }: ReadonlyVm): DataSourceRef[] =>
+const referencesOf = ({ spec }: ReadonlyVm): Named[] =>
   (spec.dataVolumeTemplates ?? [])
-    .map((template) => (template.spec as { sourceRef?: DataSourceRef } | undefined)?.sourceRef)
-    .filter((ref) => ref?.kind?.toLowerCase() === 'datasource') as DataSourceRef[];
+    .map((template) => template.spec?.sourceRef)
+    .filter((ref) => ref?.kind?.toLowerCase() === 'datasource') as Named[];
 
 /** Whether there is anything to look up for `setSourceArchitecture`. */
 export const needsSourceArchitecture = (vm: ReadonlyVm): boolean =>
@@ -38,11 +24,8 @@ export const needsSourceArchitecture = (vm: ReadonlyVm): boolean =>
  */
 export async function setSourceArchitecture(vm: VirtualMachine, client: Client): Promise<void> {
   if (!needsSourceArchitecture(vm)) return;
-  const read = (ref: DataSourceRef, namespace: string): Promise<DataSource | undefined> =>
-    client.get(DATA_SOURCES, { namespace: ref.namespace || namespace, name: ref.name ?? '' }).then(
-      (found) => found as DataSource,
-      () => undefined,
-    );
+  const read = (ref: Named, namespace: string): Promise<DataSource | undefined> =>
+    client.get(DATA_SOURCES, { namespace: ref.namespace || namespace, name: ref.name ?? '' }).catch(() => undefined);
   for (const ref of referencesOf(vm)) {
     let source = await read(ref, vm.metadata.namespace ?? '');
     const inner = source?.spec?.source?.dataSource;

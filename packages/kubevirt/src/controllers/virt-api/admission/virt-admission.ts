@@ -9,12 +9,12 @@ import type { Client } from '@coracle/client/client';
 import { VIRTUAL_MACHINE_INSTANCE_PRESETS, type VirtualMachineInstancePreset } from '../../../kinds/kubevirt.ts';
 import type { ClusterConfig } from '../../../rules/machine-defaults/cluster-config.ts';
 import { DefaultsError } from '../../../rules/machine-defaults/implicit-devices.ts';
+import { isAllowed } from '../../access-review.ts';
 import { type AdmissionUser, isKubeVirtComponent } from './admission-context.ts';
 import { CauseRefusal, denial, refusedBy, rejection, WebhookRefusal } from './causes.ts';
 import type { ClaimUuid } from './claim-uuid.ts';
-import { mayRead, type ReadTarget } from './may-read.ts';
 import { isWebhookTarget, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './virt-webhooks.ts';
-import type { Operation, Subject, Target } from './webhook.ts';
+import type { Operation, ReadTarget, Subject, Target } from './webhook.ts';
 
 export interface VirtAdmissionOptions {
   /** For what a decision must look up: the instance of a migration, other KubeVirt objects. */
@@ -148,7 +148,7 @@ export function subjectOf(
     namespace,
     dryRun,
     client: options.client,
-    mayRead: (target) => (options.mayRead ? options.mayRead(user, target) : mayRead(options.client, user, target)),
+    mayRead: (target) => options.mayRead?.(user, target) ?? isAllowed(options.client, user, { ...target, verb: 'get' }),
     presets: (of) =>
       options.presets?.(of) ??
       options.client.list(VIRTUAL_MACHINE_INSTANCE_PRESETS, { namespace: of }).then(({ items }) => items),

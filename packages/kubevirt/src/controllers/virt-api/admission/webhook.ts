@@ -6,9 +6,12 @@ import type { FieldError } from '@coracle/apimachinery/meta/status';
 import type { ControllerRevision } from '@coracle/apimachinery/types/types';
 import type { Client } from '@coracle/client/client';
 import type { VirtualMachineInstancePreset } from '../../../kinds/kubevirt.ts';
+import type { InferenceRef } from '../../../rules/instancetype/infer.ts';
 import type { AdmissionContext } from './admission-context.ts';
 import type { ClaimUuid } from './claim-uuid.ts';
-import type { ReadTarget } from './may-read.ts';
+
+/** An object whose labels a decision would show to who asks: `group` of the resource beside the names. */
+export type ReadTarget = InferenceRef & { readonly group: string };
 
 export type Operation = AdmissionContext['operation'];
 
