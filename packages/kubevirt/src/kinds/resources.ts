@@ -33,18 +33,15 @@ const pluralOf = ({ kind, plural }: KindTable): string => plural ?? `${kind.toLo
 const storageOf = (table: KindTable): string => table.storage ?? versionsOf(table)[0]!.name;
 
 function schemaOf(table: KindTable, version: string, metadata: Schema): Schema {
-  const properties: Record<string, Schema> = Object.create(null);
-  properties['apiVersion'] = { type: 'string', description: 'Version of the API this object is written in.' };
-  properties['kind'] = { type: 'string', description: 'Kind of this object.' };
-  properties['metadata'] = metadata;
-  properties['spec'] = definitionSchema(table.specs?.[version] ?? table.spec);
-  if (table.status !== undefined) properties['status'] = definitionSchema(table.status);
-  return {
-    type: 'object',
-    description: table.description,
-    properties,
-    ...(!table.specIsOptional && { required: ['spec'] }),
-  };
+  const { description, specIsOptional, status } = table;
+  const properties: Record<string, Schema> = Object.assign(Object.create(null), {
+    apiVersion: { type: 'string', description: 'Version of the API this object is written in.' },
+    kind: { type: 'string', description: 'Kind of this object.' },
+    metadata,
+    spec: definitionSchema(table.specs?.[version] ?? table.spec),
+    ...(status !== undefined && { status: definitionSchema(status) }),
+  });
+  return { type: 'object', description, properties, ...(!specIsOptional && { required: ['spec'] }) };
 }
 
 function infoOf(table: KindTable, version: Version, schema: Schema): ResourceInfo {

@@ -14,7 +14,6 @@ import type { ControllerEnvironment, Runnable } from '@coracle/client/controller
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import {
   KUBEVIRTS,
-  type KubeVirt,
   type ReadonlyKubeVirt,
   VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES,
   VIRTUAL_MACHINE_CLUSTER_PREFERENCES,
@@ -45,12 +44,8 @@ const CONCURRENT_WRITES = 32;
 const KEY: ObjectKey = { namespace: '', name: 'bundle' };
 
 /** Makes the controller; nothing happens before `start`. */
-export function createCommonInstancetypesController({
-  client,
-  informers,
-  clock,
-  log,
-}: ControllerEnvironment): Runnable {
+export function createCommonInstancetypesController(options: ControllerEnvironment): Runnable {
+  const { client, informers, clock, log } = options;
   const kubevirts = informers.of(KUBEVIRTS);
   const objects = TYPES.map((type) => informers.of(type));
   const events = createEventRecorder(client, { component: 'common-instancetypes', clock, log });
@@ -58,10 +53,8 @@ export function createCommonInstancetypesController({
   let begun = false;
 
   return createController({
+    ...options,
     name: 'common-instancetypes',
-    client,
-    log,
-    clock,
     sources: [
       source(kubevirts, () => [KEY]),
       // Our own writes come back as well; a pass that finds nothing to do costs little, but not as many times over.
@@ -105,12 +98,8 @@ export function createCommonInstancetypesController({
     if (text === reported) return;
     reported = text;
     if (foreign.length === 0) return;
-    events.event(
-      kubevirt as KubeVirt,
-      'Warning',
-      'CommonInstancetypeEdited',
-      `not changed, because a user created or edited them: ${text}`,
-    );
+    const message = `not changed, because a user created or edited them: ${text}`;
+    events.event(kubevirt, 'Warning', 'CommonInstancetypeEdited', message);
   }
 }
 

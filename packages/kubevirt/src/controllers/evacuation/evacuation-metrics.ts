@@ -1,18 +1,11 @@
 /** What waits for an eviction, and for how long, as samples: pure. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { conditionOf } from '@coracle/apimachinery/meta/object-state';
+import type { ValueFamily } from '@coracle/runtime/metrics/metric-family';
 import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 
-export interface EvacuationFamily {
-  readonly name: string;
-  readonly help: string;
-  readonly type: 'gauge';
-  readonly samples: readonly { readonly labels: Readonly<Record<string, string>>; readonly value: number }[];
-}
-
 /** One sample for each marked instance. `now` in milliseconds. */
-export function evacuationMetrics(vmis: readonly ReadonlyVmi[], now: number): EvacuationFamily[] {
+export function evacuationMetrics(vmis: readonly ReadonlyVmi[], now: number): ValueFamily[] {
   const marked = vmis.filter(({ status }) => status?.evacuationNodeName);
   return [
     {
@@ -33,7 +26,7 @@ export function evacuationMetrics(vmis: readonly ReadonlyVmi[], now: number): Ev
 }
 
 /** The condition is set in the same breath; until it is, the mark is new. */
-function markedAt(vmi: DeepReadonly<ReadonlyVmi>, now: number): number {
+function markedAt(vmi: ReadonlyVmi, now: number): number {
   const since = conditionOf(vmi, 'EvictionRequested')?.lastTransitionTime;
   return since ? Date.parse(since) : now;
 }

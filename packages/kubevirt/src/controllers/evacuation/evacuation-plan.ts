@@ -3,7 +3,7 @@
  * is taken back when the node takes guests again.
  */
 
-import { isFinal } from '@coracle/apimachinery/meta/object-state';
+import { hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyNode } from '@coracle/apimachinery/types/types';
 import type { EvictionStrategy, ReadonlyMigration, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { evictionStrategyOf, isMigratable } from '../../rules/eviction/eviction-decision.ts';
@@ -46,7 +46,6 @@ export interface EvacuationPlan {
   readonly waiting: number;
 }
 
-export const isUnschedulable = ({ spec }: ReadonlyNode): boolean => spec?.unschedulable === true;
 const isTainted = ({ spec }: ReadonlyNode, key: string): boolean =>
   spec?.taints?.some((taint) => taint.key === key && taint.effect === 'NoSchedule') ?? false;
 const keyOf = (namespace: string | undefined, name: string | undefined): string => `${namespace}/${name}`;
@@ -62,11 +61,9 @@ export function planEvacuation(facts: EvacuationFacts): EvacuationPlan {
   const { node, instances, unfinished, drainTaintKey, clusterStrategy, livePods, isCondemned = () => false } = facts;
   const name = node.metadata.name ?? '';
   const tainted = isTainted(node, drainTaintKey);
-  const isClosed = isUnschedulable(node) || tainted;
+  const isClosed = node.spec?.unschedulable === true || tainted;
   const migrating = new Set(unfinished.map(({ metadata, spec }) => keyOf(metadata.namespace, spec.vmiName)));
-  const alive = instances.filter(
-    ({ metadata, status }) => metadata.deletionTimestamp === undefined && !isFinal(status?.phase),
-  );
+  const alive = instances.filter((vmi) => !isDeleting(vmi) && !hasEnded(vmi));
   const isMarked = ({ status }: ReadonlyVmi): boolean => status?.evacuationNodeName === name;
   const drained = ({ metadata }: ReadonlyVmi): boolean => metadata.annotations?.[DRAIN_ANNOTATION] === name;
   const release = isClosed ? [] : alive.filter((vmi) => isMarked(vmi) && drained(vmi));
@@ -82,8 +79,7 @@ export function planEvacuation(facts: EvacuationFacts): EvacuationPlan {
       if (isMarked(vmi)) plan.external.push(vmi);
       continue;
     }
-    const wants = strategy === 'LiveMigrate' || (strategy === 'LiveMigrateIfPossible' && isMigratable(vmi));
-    if (!wants) continue;
+    if (strategy === 'None' || (strategy === 'LiveMigrateIfPossible' && !isMigratable(vmi))) continue;
     if (!isMigratable(vmi)) {
       // Nobody asked for it to leave: its agent keeps it, and says so.
       if (tainted || isMarked(vmi)) plan.stuck.push(vmi);

@@ -9,7 +9,7 @@ import { formatTime, keyOf } from '@coracle/apimachinery/meta/object';
 import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { NAMESPACES, NODES, PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Namespace, Node, Pod, ReadonlyPod } from '@coracle/apimachinery/types/types';
-import { isApiError, isConflict, isNotFound, orAbsent } from '@coracle/client/api-failure';
+import { isApiError, isConflict, orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
@@ -104,7 +104,7 @@ export class MigrationActions extends ControllerSteps<MigrationActionsOptions> {
       await this.client.delete(PODS, keyOf(target), { preconditions: { uid: target.metadata.uid ?? '' } });
       this.#events.event(migration, 'Normal', 'SuccessfulDelete', why);
     } catch (error) {
-      if (isNotFound(error) || isApiError(error, 409)) return;
+      if (isApiError(error, 404, 409)) return;
       const message = `Error deleting migration target pod: ${(error as Error).message}`;
       this.#events.event(migration, 'Warning', 'FailedDelete', message);
       throw error;

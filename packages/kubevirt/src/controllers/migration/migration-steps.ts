@@ -257,12 +257,9 @@ export class MigrationSteps extends ControllerSteps<MigrationControllerOptions> 
   async save(pass: Pass): Promise<void> {
     const { migration, vmi, target } = pass;
     const { status, event } = nextMigrationStatus({
-      migration,
-      vmi,
-      target,
+      ...pass,
       sourcePod: pass.source?.metadata.name,
       blocked: this.#isBlocked(migration, vmi),
-      quotaExceeded: pass.quotaExceeded,
       now: this.clock.now(),
     });
     const before = migration as VirtualMachineInstanceMigration;

@@ -105,11 +105,7 @@ export function createVmController(options: VmControllerOptions): Controller {
       }
       noteResources(pass);
       applyVmStatus({
-        vm: after,
-        instance: pass.instance,
-        expects: pass.expects,
-        failure: pass.failure,
-        restartRequired: pass.restartRequired,
+        ...pass,
         disks: pass.disks?.state,
         diskProblem: pass.disks?.problem,
         duplicateUuid: sharedMessage(steps.uuids.ofVm(cached, pass.instance), key.namespace),

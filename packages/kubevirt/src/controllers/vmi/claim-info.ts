@@ -11,8 +11,7 @@ type VolumeStatuses = NonNullable<NonNullable<VirtualMachineInstance['status']>[
 
 /**
  * Writes `persistentVolumeClaimInfo` for each volume with a claim, and for the firmware state (upstream's virt-controller
- * does). Entries and fields
- * of others stay; nothing is changed where nothing differs.
+ * does). Entries and fields of others stay; nothing is changed where nothing differs.
  */
 export function applyClaimInfo(
   vmi: VirtualMachineInstance,
@@ -48,12 +47,9 @@ export const missingClaim = (vmi: ReadonlyVmi, claims: Informer<PersistentVolume
   claimNames(vmi.spec).find((name) => claims.get({ namespace: vmi.metadata.namespace ?? '', name }) === undefined);
 
 /** Whether all claims of its DataVolumes are bound, which those are that are filled; undefined where it names no DataVolume. */
-export function dataVolumesReady(
-  { metadata, spec }: ReadonlyVmi,
-  claims: Informer<PersistentVolumeClaim>,
-): boolean | undefined {
-  const names = (spec.volumes ?? []).flatMap(({ dataVolume }) => dataVolume?.name ?? []);
-  if (names.length === 0) return undefined;
-  const { namespace = '' } = metadata;
-  return names.every((name) => claims.get({ namespace, name })?.status?.phase === 'Bound');
+export function dataVolumesReady(vmi: ReadonlyVmi, claims: Informer<PersistentVolumeClaim>): boolean | undefined {
+  const names = (vmi.spec.volumes ?? []).flatMap(({ dataVolume }) => dataVolume?.name ?? []);
+  const { namespace = '' } = vmi.metadata;
+  const isBound = (name: string): boolean => claims.get({ namespace, name })?.status?.phase === 'Bound';
+  return names.length === 0 ? undefined : names.every(isBound);
 }

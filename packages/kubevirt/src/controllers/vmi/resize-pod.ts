@@ -17,7 +17,7 @@ export interface ResizeFacts extends CarrierFacts {
 }
 
 /** What a change waits for, for the condition that shows it; undefined when nothing is the matter. */
-export interface ResizeOutcome {
+interface ResizeOutcome {
   /** A change waits to be carried. */
   readonly pending: boolean;
   readonly waiting?: string;

@@ -17,7 +17,6 @@ import { resizePod } from './resize-pod.ts';
 import { resumeNodeRules } from './resume-node.ts';
 import { stateClaimRules } from './state-claim.ts';
 import { applyVmiStatus, clearMigrationMarks } from './vmi-status.ts';
-
 import {
   attachmentKeys,
   OLD_FINALIZER,
@@ -83,10 +82,9 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
       if (!steps.expectations.satisfied(keyText(key))) return DONE;
       // Before there is a Pod: on a server without our admission nobody else holds an instance until its guest has ended.
       if (isUnheld(cached)) {
-        await commit(steps.client, VIRTUAL_MACHINE_INSTANCES, {
-          before: cached as VirtualMachineInstance,
-          after: held(cached),
-        });
+        const after = cloneJson(cached) as VirtualMachineInstance;
+        after.metadata.finalizers = [...(after.metadata.finalizers ?? []), FOREGROUND_FINALIZER];
+        await commit(steps.client, VIRTUAL_MACHINE_INSTANCES, { before: cached as VirtualMachineInstance, after });
         return DONE;
       }
       const after = cloneJson(cached) as VirtualMachineInstance;
@@ -102,35 +100,24 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
         missingClaim: undefined,
       };
       let error: unknown;
-      const keep = (thrown: unknown): void => {
+      const keep = (thrown: unknown): undefined => {
         error ??= thrown;
       };
       await steps.ensurePod(pass).catch(keep);
-      const resize = await resizePod(steps.client, { vmi: cached, pod: pass.current }, steps.facts()).catch(
-        (thrown: unknown) => {
-          error ??= thrown;
-          return { pending: false, waiting: undefined };
-        },
-      );
+      const resized = resizePod(steps.client, { vmi: cached, pod: pass.current }, steps.facts());
+      const resize = (await resized.catch(keep)) ?? { pending: false, waiting: undefined };
       const { nodeLabel } = applyVmiStatus({
-        vmi: after,
+        ...pass,
         pod: pass.current,
         otherPods: pass.pods.filter((pod) => pod.metadata.uid !== pass.current?.metadata.uid),
-        podExpected: pass.podExpected,
-        problem: pass.problem,
-        missingClaim: pass.missingClaim,
         dataVolumesReady: dataVolumesReady(cached, steps.claims),
         duplicateUuid: sharedMessage(steps.uuids.ofVmi(cached), key.namespace),
         waiting: resize.waiting,
         sizing: options.settings(),
         now: steps.clock.now(),
       });
-      if (!hasEnded(after))
-        applyClaimInfo(
-          after,
-          (name) => steps.claims.get({ namespace: key.namespace, name }),
-          steps.stateClaims.of(cached),
-        );
+      const claimOf = (name: string) => steps.claims.get({ namespace: key.namespace, name });
+      if (!hasEnded(after)) applyClaimInfo(after, claimOf, steps.stateClaims.of(cached));
       await steps.plugVolumes(pass).catch(keep);
       await steps.clearUp(pass);
       if (nodeLabel && after.metadata.labels?.[NODE_NAME_LABEL] !== nodeLabel)
@@ -173,9 +160,3 @@ const instanceKeys = (machines: readonly Machine[]): ObjectKey[] =>
 const isUnheld = ({ metadata }: ReadonlyVmi): boolean =>
   metadata.deletionTimestamp === undefined &&
   !metadata.finalizers?.some((finalizer) => finalizer === FOREGROUND_FINALIZER || finalizer === OLD_FINALIZER);
-
-function held(vmi: ReadonlyVmi): VirtualMachineInstance {
-  const after = cloneJson(vmi) as VirtualMachineInstance;
-  after.metadata.finalizers = [...(after.metadata.finalizers ?? []), FOREGROUND_FINALIZER];
-  return after;
-}

@@ -83,8 +83,8 @@ export const claimIsMissing = (namespace: string, name: string): string =>
   `PVC ${namespace}/${name} does not exist, waiting for it to appear`;
 
 /** True when a missing claim has been reported already. */
-export const saysClaimIsMissing = ({ status }: ReadonlyVmi): boolean =>
-  status?.conditions?.some(({ type, reason }) => type === 'Synchronized' && reason === 'FailedPvcNotFound') ?? false;
+export const saysClaimIsMissing = (vmi: ReadonlyVmi): boolean =>
+  conditionOf(vmi, 'Synchronized')?.reason === 'FailedPvcNotFound';
 
 /** Phases in which the agent writes the phase. */
 const isClaimed = (phase: string): boolean => phase === 'Scheduled' || phase === 'Running';
@@ -95,16 +95,10 @@ function nextPhase({ vmi, pod, podExpected }: VmiStatusInput): string {
   if (isFinal(phase)) return phase;
   if (isClaimed(phase))
     return pod === undefined || (hasEnded(pod) && pod.status?.reason === 'NodeLost') ? 'Failed' : phase;
-  if (pod === undefined)
-    return phase === 'Scheduling' && !podExpected
-      ? 'Failed'
-      : deleting && !podExpected
-        ? 'Failed'
-        : podExpected && !deleting
-          ? 'Scheduling'
-          : phase === ''
-            ? 'Pending'
-            : phase;
+  if (pod === undefined) {
+    if (!podExpected) return phase === 'Scheduling' || deleting ? 'Failed' : phase || 'Pending';
+    return deleting ? phase || 'Pending' : 'Scheduling';
+  }
   if (hasEnded(pod)) return 'Failed';
   if (isComputeRunning(pod)) return 'Scheduled';
   return 'Scheduling';
@@ -123,12 +117,9 @@ export function applyVmiStatus(input: VmiStatusInput): { readonly nodeLabel: str
     status.phase = phase as NonNullable<Status['phase']>;
     // An instance that ended before the agent claimed it: its Pod is all that tells why.
     if (phase === 'Failed' && pod?.status?.reason) status.reason = pod.status.reason;
-    const stamps = status.phaseTransitionTimestamps ?? [];
-    if (!stamps.some((stamp) => stamp.phase === phase))
-      status.phaseTransitionTimestamps = [
-        ...stamps,
-        { phase, phaseTransitionTimestamp: formatTime(now) },
-      ] as NonNullable<Status['phaseTransitionTimestamps']>;
+    status.phaseTransitionTimestamps ??= [];
+    if (!status.phaseTransitionTimestamps.some((stamp) => stamp.phase === phase))
+      status.phaseTransitionTimestamps.push({ phase: status.phase, phaseTransitionTimestamp: formatTime(now) });
   }
   if (pod && !isFinal(phase)) {
     const uid = pod.metadata.uid ?? '';
@@ -176,17 +167,11 @@ function applyConditions(
 ): void {
   const { vmi, pod, now } = input;
   const conditions = new Map<string, Condition>((vmi.status!.conditions ?? []).map((c) => [c.type, c]));
-  const set = (type: string, status: 'True' | 'False' | 'Unknown', reason?: string, message?: string): void => {
+  const set = (type: string, status: 'True' | 'False', reason?: string, message?: string): void => {
     const known = conditions.get(type);
-    if (
-      known &&
-      known.status === status &&
-      (known.reason ?? '') === (reason ?? '') &&
-      (known.message ?? '') === (message ?? '')
-    )
-      return;
-    const lastTransitionTime =
-      known?.status === status && known.lastTransitionTime ? known.lastTransitionTime : formatTime(now);
+    const isStill = known?.status === status;
+    if (isStill && (known.reason ?? '') === (reason ?? '') && (known.message ?? '') === (message ?? '')) return;
+    const lastTransitionTime = (isStill && known.lastTransitionTime) || formatTime(now);
     // Upstream writes null where there is no probe time.
     conditions.set(type, {
       type,
@@ -197,16 +182,16 @@ function applyConditions(
       ...(message && { message }),
     } as unknown as Condition);
   };
-  const ready = readyCondition(pod, phase);
-  set('Ready', ready.status, ready.reason, ready.message);
+  set('Ready', ...readyCondition(pod, phase));
 
   const problem =
     input.problem ??
     (phase === 'Scheduling' && pod ? waitingProblem(pod) : undefined) ??
     (phase === 'Failed' && !isClaimed(before) && !isFinal(before) && pod ? endProblem(pod) : undefined);
   if (input.missingClaim !== undefined) {
-    set('PodScheduled', 'False', 'Unschedulable', claimIsMissing(vmi.metadata.namespace ?? '', input.missingClaim));
-    set('Synchronized', 'False', 'FailedPvcNotFound', claimIsMissing(vmi.metadata.namespace ?? '', input.missingClaim));
+    const message = claimIsMissing(vmi.metadata.namespace ?? '', input.missingClaim);
+    set('PodScheduled', 'False', 'Unschedulable', message);
+    set('Synchronized', 'False', 'FailedPvcNotFound', message);
   } else if (problem) set('Synchronized', 'False', problem.reason, problem.message);
   // The agent reports its own trouble under the same type once it has claimed the instance.
   else if (!isClaimed(before) && !isFinal(before)) conditions.delete('Synchronized');
@@ -238,35 +223,21 @@ function applyConditions(
 
 /** Who waits for whom: an eviction that nobody acts on must not be a riddle. */
 const evictionMessage = ({ spec, status }: VirtualMachineInstance): string =>
-  `VMI is marked for eviction${
-    spec.evictionStrategy === 'External'
-      ? `: from node ${status?.evacuationNodeName}, and waits for an outside controller to move or delete it (eviction strategy External)`
-      : ''
-  }`;
+  spec.evictionStrategy === 'External'
+    ? `VMI is marked for eviction: from node ${status?.evacuationNodeName}, and waits for an outside controller to move or delete it (eviction strategy External)`
+    : 'VMI is marked for eviction';
 
-function readyCondition(
-  pod: ReadonlyPod | undefined,
-  phase: string,
-): { status: 'True' | 'False'; reason?: string; message?: string } {
-  if (!pod) return { status: 'False', reason: 'PodNotExists', message: 'virt-launcher pod has not yet been scheduled' };
+type Ready = readonly [status: 'True' | 'False', reason?: string | undefined, message?: string | undefined];
+
+function readyCondition(pod: ReadonlyPod | undefined, phase: string): Ready {
+  if (!pod) return ['False', 'PodNotExists', 'virt-launcher pod has not yet been scheduled'];
   const ready = conditionOf(pod, 'Ready');
   // Of a Pod whose node is silent nothing else is known, also when it is to be deleted.
   const isLost = ready?.reason === NODE_NOT_READY && phase === 'Running';
-  if (isDeleting(pod) && !isLost)
-    return { status: 'False', reason: 'PodTerminating', message: 'virt-launcher pod is terminating' };
-  if (phase !== 'Running')
-    return { status: 'False', reason: 'GuestNotRunning', message: 'Guest VM is not reported as running' };
-  if (!ready)
-    return {
-      status: 'False',
-      reason: 'PodConditionMissing',
-      message: 'virt-launcher pod is missing the Ready condition',
-    };
-  return {
-    status: ready.status === 'True' ? 'True' : 'False',
-    ...(ready.reason && { reason: ready.reason }),
-    ...(ready.message && { message: ready.message }),
-  };
+  if (isDeleting(pod) && !isLost) return ['False', 'PodTerminating', 'virt-launcher pod is terminating'];
+  if (phase !== 'Running') return ['False', 'GuestNotRunning', 'Guest VM is not reported as running'];
+  if (!ready) return ['False', 'PodConditionMissing', 'virt-launcher pod is missing the Ready condition'];
+  return [ready.status === 'True' ? 'True' : 'False', ready.reason, ready.message];
 }
 
 /**
@@ -275,17 +246,11 @@ function readyCondition(
  */
 export function unpausedCondition(vmi: ReadonlyVmi, pod: ReadonlyPod, now: number): PodCondition | undefined {
   if (!pod.spec.readinessGates?.some((gate) => gate.conditionType === UNPAUSED_GATE)) return undefined;
-  const paused = isConditionTrue(vmi, 'Paused');
-  const status = paused ? 'False' : 'True';
-  const known = conditionOf(pod, UNPAUSED_GATE);
-  if (known?.status === status) return undefined;
-  return {
-    type: UNPAUSED_GATE,
-    status,
-    reason: paused ? 'Paused' : 'NotPaused',
-    message: paused ? 'the virtual machine is paused' : 'the virtual machine is not paused',
-    lastTransitionTime: formatTime(now),
-  } as PodCondition;
+  const [status, reason, message] = isConditionTrue(vmi, 'Paused')
+    ? (['False', 'Paused', 'the virtual machine is paused'] as const)
+    : (['True', 'NotPaused', 'the virtual machine is not paused'] as const);
+  if (conditionOf(pod, UNPAUSED_GATE)?.status === status) return undefined;
+  return { type: UNPAUSED_GATE, status, reason, message, lastTransitionTime: formatTime(now) } as PodCondition;
 }
 
 /** Why a Pod ended before it had a guest: a machine that cannot be built, for one. */
@@ -317,7 +282,7 @@ export function clearMigrationMarks(vmi: VirtualMachineInstance, labelled: strin
   }
   // An eviction may be over before its mark was seen here: then the guest has moved.
   const hasMoved = state?.completed === true && labelled !== vmi.status?.nodeName;
-  const wasMarked = hasMoved || (vmi.status?.conditions?.some(({ type }) => type === 'EvictionRequested') ?? false);
+  const wasMarked = hasMoved || conditionOf(vmi, 'EvictionRequested') !== undefined;
   if (!vmi.status?.evacuationNodeName && wasMarked && annotations[EVICTION_SOURCE_ANNOTATION] !== undefined) {
     const { [EVICTION_SOURCE_ANNOTATION]: _, ...rest } = annotations;
     vmi.metadata.annotations = rest;

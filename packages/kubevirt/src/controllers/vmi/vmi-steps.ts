@@ -1,6 +1,5 @@
 import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { hasEnded, isDeleting, isFinal } from '@coracle/apimachinery/meta/object-state';
-import { ApiError } from '@coracle/apimachinery/meta/status';
 import {
   NAMESPACES,
   NODES,
@@ -130,11 +129,13 @@ export class VmiSteps extends ControllerSteps<VmiControllerOptions> {
     const memory = await this.resumeNodes.of(vmi);
     pass.problem = memory.problem;
     if (memory.problem) return;
-    const idLabel = await vmiIdLabel(key.name);
-    const stateClaim = state.claim;
-    const limits = await this.#namespaceLimits(key.namespace);
-    const settings = this.options.settings();
-    const pod = launcherPod(vmi, { ...settings, ...limits, idLabel, stateClaim, memoryPlace: memory.place });
+    const pod = launcherPod(vmi, {
+      ...this.options.settings(),
+      ...(await this.#namespaceLimits(key.namespace)),
+      idLabel: await vmiIdLabel(key.name),
+      stateClaim: state.claim,
+      memoryPlace: memory.place,
+    });
     this.expectations.expectCreations(keyText(key), 1);
     try {
       const created = await this.client.create(PODS, pod);
@@ -175,18 +176,13 @@ export class VmiSteps extends ControllerSteps<VmiControllerOptions> {
 
   async clearUp(pass: Pass): Promise<void> {
     const { vmi } = pass;
-    const final = hasEnded(vmi);
     if (!isDeleting(vmi)) return;
-    for (const pod of pass.pods) {
-      if (isDeleting(pod)) continue;
-      try {
-        await this.client.delete(PODS, keyOf(pod), { preconditions: { uid: pod.metadata.uid ?? '' } });
+    for (const pod of pass.pods.filter((one) => !isDeleting(one))) {
+      const deleted = this.client.delete(PODS, keyOf(pod), { preconditions: { uid: pod.metadata.uid ?? '' } });
+      if (await orGone(deleted.then(() => true)))
         this.events.event(vmi, 'Normal', 'SuccessfulDelete', `Deleted virtual machine pod ${pod.metadata.name}`);
-      } catch (error) {
-        if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error;
-      }
     }
-    if (final && pass.pods.length === 0 && !pass.podExpected) {
+    if (hasEnded(vmi) && pass.pods.length === 0 && !pass.podExpected) {
       const dropped = new Set<string>([FOREGROUND_FINALIZER, OLD_FINALIZER]);
       // Without a VM above it nobody else would drop the VM controller's finalizer.
       if (!vmi.metadata.ownerReferences?.some((owner) => owner.kind === 'VirtualMachine')) dropped.add(VM_FINALIZER);
@@ -210,14 +206,8 @@ export class VmiSteps extends ControllerSteps<VmiControllerOptions> {
     if (!pod || podExpected || isDeleting(pod) || hasEnded(vmi)) return;
     const condition = unpausedCondition(vmi, pod, this.clock.now());
     if (!condition) return;
-    await orGone(
-      this.client.patch(
-        PODS,
-        keyOf(pod),
-        { type: 'strategic', body: { metadata: { uid: pod.metadata.uid }, status: { conditions: [condition] } } },
-        { subresource: 'status' },
-      ),
-    );
+    const body = { metadata: { uid: pod.metadata.uid }, status: { conditions: [condition] } };
+    await orGone(this.client.patch(PODS, keyOf(pod), { type: 'strategic', body }, { subresource: 'status' }));
   }
 
   /** The node's label of an instance is its launcher Pod's too, and the networks that it has been given while it runs. */

@@ -7,7 +7,7 @@ import { keyOf, keyText } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NODES } from '@coracle/apimachinery/types/resource-types';
 import type { Node } from '@coracle/apimachinery/types/types';
-import { isApiError, isNotFound, orAbsent } from '@coracle/client/api-failure';
+import { isApiError, orAbsent } from '@coracle/client/api-failure';
 import { createController, DONE, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
@@ -18,7 +18,6 @@ import {
   type ReadonlyVmi,
   VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
   VIRTUAL_MACHINE_INSTANCES,
-  type VirtualMachineInstance,
   type VirtualMachineInstanceMigration,
 } from '../../kinds/kubevirt.ts';
 import { hasPendingCondition, isMoving } from '../../rules/live-update/pending-changes.ts';
@@ -58,8 +57,7 @@ export function createWorkloadUpdateController({ client, informers, clock, log }
   const events = createEventRecorder(client, { component: 'workload-update-controller', clock, log });
   /** By instance: a migration made for it that the cache does not show yet. */
   const expectations = createExpectations(clock);
-  const textOf = ({ metadata }: ReadonlyVmi): string =>
-    keyText({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' });
+  const textOf = (vmi: ReadonlyVmi): string => keyText(keyOf(vmi));
 
   /** It waits for something, or its launcher is, or is marked as, one of another version. */
   const concerns = (vmi: ReadonlyVmi): boolean =>
@@ -67,14 +65,10 @@ export function createWorkloadUpdateController({ client, informers, clock, log }
     isOutdated(vmi, kubevirts.list()[0]) ||
     vmi.metadata.labels?.[OUTDATED_LABEL] !== undefined;
 
-  const readInstance = async (vmi: ReadonlyVmi): Promise<ReadonlyVmi | undefined> => {
-    return orAbsent(client.get(VIRTUAL_MACHINE_INSTANCES, keyOf(vmi as VirtualMachineInstance)));
-  };
-
   const migrate = async (vmi: ReadonlyVmi): Promise<void> => {
     const text = textOf(vmi);
     // A migration that has just ended may be seen before what it brought.
-    const newest = await readInstance(vmi);
+    const newest = await orAbsent(client.get(VIRTUAL_MACHINE_INSTANCES, keyOf(vmi)));
     if (!newest || isMoving(newest) || !wantsToMove(newest, kubevirts.list()[0])) return;
     expectations.expectCreations(text, 1);
     try {
@@ -106,7 +100,7 @@ export function createWorkloadUpdateController({ client, informers, clock, log }
       const message = `Aborted change for vmi: ${migration.spec.vmiName}`;
       if (vmi) events.event(vmi, 'Normal', 'SuccessfulChangeAbortion', message);
     } catch (error) {
-      if (isNotFound(error) || isApiError(error, 409)) return;
+      if (isApiError(error, 404, 409)) return;
       const message = `Failed to abort change for vmi: ${migration.spec.vmiName}: ${(error as Error).message}`;
       if (vmi) events.event(vmi, 'Normal', 'FailedChangeAbortion', message);
       throw error;
@@ -126,9 +120,9 @@ export function createWorkloadUpdateController({ client, informers, clock, log }
     sources: [
       source(vmis, (vmi, previous) => (concerns(vmi) || (previous !== undefined && concerns(previous)) ? [ALL] : [])),
       source(migrations, (migration, previous) => {
-        if (!previous)
-          expectations.observeCreation(keyText({ ...keyOf(migration), name: migration.spec.vmiName ?? '' }));
-        const vmi = vmis.get({ ...keyOf(migration), name: migration.spec.vmiName ?? '' });
+        const key = { ...keyOf(migration), name: migration.spec.vmiName ?? '' };
+        if (!previous) expectations.observeCreation(keyText(key));
+        const vmi = vmis.get(key);
         return vmi && concerns(vmi) ? [ALL] : [];
       }),
       source(kubevirts, () => [ALL]),
@@ -144,16 +138,15 @@ export function createWorkloadUpdateController({ client, informers, clock, log }
         parallelMigrationsPerCluster: migrationSettings(kubevirt).parallelMigrationsPerCluster,
         sinceEvictionMs: clock.monotonic() - evictedAt,
       });
-      const failures: unknown[] = [];
-      for (const { vmi, outdated: isOne } of plan.mark)
-        await outdated.mark(vmi, isOne).catch((error: unknown) => failures.push(error));
-      await outdated.count(kubevirt, plan.outdated).catch((error: unknown) => failures.push(error));
-      if (plan.evict.length > 0) evictedAt = clock.monotonic();
-      for (const vmi of plan.evict) await outdated.evict(vmi).catch((error: unknown) => failures.push(error));
       // One that fails must not hold up the others.
-      for (const migration of plan.abort) await abort(migration).catch((error: unknown) => failures.push(error));
-      for (const vmi of plan.migrate)
-        if (expectations.satisfied(textOf(vmi))) await migrate(vmi).catch((error: unknown) => failures.push(error));
+      const failures: unknown[] = [];
+      const keep = (error: unknown) => failures.push(error);
+      for (const { vmi, outdated: isOne } of plan.mark) await outdated.mark(vmi, isOne).catch(keep);
+      await outdated.count(kubevirt, plan.outdated).catch(keep);
+      if (plan.evict.length > 0) evictedAt = clock.monotonic();
+      for (const vmi of plan.evict) await outdated.evict(vmi).catch(keep);
+      for (const migration of plan.abort) await abort(migration).catch(keep);
+      for (const vmi of plan.migrate) if (expectations.satisfied(textOf(vmi))) await migrate(vmi).catch(keep);
       if (failures.length > 0) throw failures[0];
       return instances.some((vmi) => concerns(vmi)) ? requeueAfter(WAITING_MS) : DONE;
     },
