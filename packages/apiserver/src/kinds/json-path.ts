@@ -145,8 +145,9 @@ class PathReader {
     if (quoted !== undefined) return member(quoted);
     if (inside === '*') return everything;
     if (/^-?\d+$/.test(inside)) {
+      const at = Number(inside);
       return (value) => {
-        const item: unknown = Array.isArray(value) ? value.at(Number(inside)) : undefined;
+        const item: unknown = Array.isArray(value) ? value.at(at) : undefined;
         return item === undefined ? NOTHING : [item];
       };
     }

@@ -14,63 +14,29 @@ import {
   REQUEST_RESOURCE,
   STRING,
 } from '@coracle/cel/cel';
+import types from './policy-types.json' with { type: 'json' };
 
-const KIND = objectOf('kubernetes.GroupVersionKind', { group: STRING, version: STRING, kind: STRING });
-const RESOURCE = objectOf('kubernetes.GroupVersionResource', { group: STRING, version: STRING, resource: STRING });
-const USER = objectOf('kubernetes.UserInfo', {
-  username: STRING,
-  uid: STRING,
-  groups: listOf(STRING),
-  extra: mapOf(STRING, listOf(STRING)),
-});
+/** Of `policy-types.json`: a name of a type, an object of its fields by its name, and `[]` or `{}` for a list or map of one. */
+function typeOf(of: string): CelType {
+  if (of.endsWith('[]')) return listOf(typeOf(of.slice(0, -2)));
+  if (of.endsWith('{}')) return mapOf(STRING, typeOf(of.slice(0, -2)));
+  const fields: Readonly<Record<string, string>> | undefined = OBJECTS[of];
+  if (fields === undefined) return SCALARS_BY_NAME[of]!;
+  const members = Object.entries(fields).map(([name, field]) => [name, typeOf(field)]);
+  return objectOf(`kubernetes.${of}`, Object.fromEntries(members));
+}
 
-const REQUEST = objectOf('kubernetes.AdmissionRequest', {
-  kind: KIND,
-  resource: RESOURCE,
-  subResource: STRING,
-  requestKind: KIND,
-  requestResource: RESOURCE,
-  requestSubResource: STRING,
-  name: STRING,
-  namespace: STRING,
-  operation: STRING,
-  userInfo: USER,
-  dryRun: BOOL,
-  options: DYN,
-});
+const OBJECTS: Readonly<Record<string, Readonly<Record<string, string>>>> = types;
+const SCALARS_BY_NAME: Readonly<Record<string, CelType>> = {
+  string: STRING,
+  bool: BOOL,
+  int: celTypeOfSchema({ type: 'integer' }),
+  time: celTypeOfSchema({ type: 'string', format: 'date-time' }),
+  any: DYN,
+};
 
-const TIME = celTypeOfSchema({ type: 'string', format: 'date-time' });
-const INTEGER = celTypeOfSchema({ type: 'integer' });
-
-const NAMESPACE = objectOf('kubernetes.Namespace', {
-  metadata: objectOf('kubernetes.NamespaceMetadata', {
-    name: STRING,
-    generateName: STRING,
-    namespace: STRING,
-    labels: mapOf(STRING, STRING),
-    annotations: mapOf(STRING, STRING),
-    UID: STRING,
-    creationTimestamp: TIME,
-    deletionGracePeriodSeconds: INTEGER,
-    deletionTimestamp: TIME,
-    generation: INTEGER,
-    resourceVersion: STRING,
-    finalizers: listOf(STRING),
-  }),
-  spec: objectOf('kubernetes.NamespaceSpec', { finalizers: listOf(STRING) }),
-  status: objectOf('kubernetes.NamespaceStatus', {
-    conditions: listOf(
-      objectOf('kubernetes.NamespaceCondition', {
-        status: STRING,
-        type: STRING,
-        lastTransitionTime: TIME,
-        message: STRING,
-        reason: STRING,
-      }),
-    ),
-    phase: STRING,
-  }),
-});
+const REQUEST = typeOf('AdmissionRequest');
+const NAMESPACE = typeOf('Namespace');
 
 /** Names and types for an expression; objects and parameters are dynamic. */
 export function expressionVariables(parts: {
@@ -96,18 +62,7 @@ export const typeOfVariables = (fields: Readonly<Record<string, CelType>>): CelT
     Object.fromEntries(Object.entries(fields).map(([name, type]) => [name, composedType(type)])),
   );
 
-const SCALARS: ReadonlySet<CelType['kind']> = new Set([
-  'any',
-  'bool',
-  'bytes',
-  'double',
-  'duration',
-  'int',
-  'null',
-  'string',
-  'timestamp',
-  'uint',
-]);
+const SCALARS = new Set('any bool bytes double duration int null string timestamp uint'.split(' '));
 
 /** Only scalars, and lists and maps of them, keep their type; objects, optionals and opaque values become dynamic. */
 function composedType(type: CelType): CelType {

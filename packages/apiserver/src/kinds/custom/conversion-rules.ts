@@ -1,8 +1,7 @@
 /** Rules of `spec.conversion`. Paths are those of upstream's internal form, in which `webhook` is one level flatter. */
-import { checkDns1035Label } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import { forbidden, invalid, required, unsupported, validateEach } from '@coracle/apimachinery/validation/field-errors';
-import { validateClientConfig } from '../builtin/validation/webhooks.ts';
+import { forbidden, invalid, required, unsupported } from '@coracle/apimachinery/validation/field-errors';
+import { validateClientConfig, validateReviewVersions } from '../builtin/validation/webhooks.ts';
 import type { CrdSpec, CrdWebhook } from './crd.ts';
 
 const AT = 'spec.conversion';
@@ -47,7 +46,16 @@ function validateWebhook(errors: FieldError[], webhook: CrdWebhook | undefined, 
   const bundle = config?.caBundle;
   const problem = readsCaBundle ? caBundleProblem(bundle) : undefined;
   if (problem !== undefined) errors.push(invalid(`${at}.caBundle`, bundle, problem));
-  validateReviewVersions(errors, webhook?.conversionReviewVersions ?? []);
+  const versions = webhook?.conversionReviewVersions ?? [];
+  const versionsAt = `${AT}.conversionReviewVersions`;
+  if (versions.length === 0) {
+    errors.push(required(versionsAt));
+    return;
+  }
+  validateReviewVersions(errors, versions, versionsAt);
+  if (!REVIEW_VERSIONS.some((version) => versions.includes(version))) {
+    errors.push(invalid(versionsAt, versions, `must include at least one of ${REVIEW_VERSIONS.join(', ')}`));
+  }
 }
 
 /** Why no certificate can be read from a bundle (PEM in base64); undefined when it can, or when there is none. */
@@ -55,21 +63,4 @@ export function caBundleProblem(bundle: string | undefined): string | undefined 
   if (!bundle) return undefined;
   const hasCertificate = /-----BEGIN CERTIFICATE-----\s[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/.test(atob(bundle));
   return hasCertificate ? undefined : 'unable to load root certificates: unable to parse bytes as PEM block';
-}
-
-function validateReviewVersions(errors: FieldError[], versions: readonly string[]): void {
-  const at = `${AT}.conversionReviewVersions`;
-  if (versions.length === 0) {
-    errors.push(required(at));
-    return;
-  }
-  const seen = new Set<string>();
-  validateEach(errors, versions, (version, i) => {
-    if (seen.has(version)) return [invalid(`${at}[${i}]`, version, 'duplicate version')];
-    seen.add(version);
-    return checkDns1035Label(version).map((detail) => invalid(`${at}[${i}]`, version, detail));
-  });
-  if (!REVIEW_VERSIONS.some((version) => versions.includes(version))) {
-    errors.push(invalid(at, versions, `must include at least one of ${REVIEW_VERSIONS.join(', ')}`));
-  }
 }

@@ -42,13 +42,9 @@ export function validateCrd(
   if (isChanged) addAll(errors, storedVersionErrors(crd));
   errors.push(...approvalErrors(crd, before));
   if (crd.spec.preserveUnknownFields === true && before?.spec.preserveUnknownFields !== true) {
-    errors.push(
-      invalid(
-        'spec.preserveUnknownFields',
-        true,
-        'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead',
-      ),
-    );
+    const detail =
+      'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead';
+    errors.push(invalid('spec.preserveUnknownFields', true, detail));
   }
   return errors;
 }
@@ -119,24 +115,13 @@ const hasDefaults = ({ versions = [] }: CrdSpec): boolean =>
 
 function missingSchemaErrors({ spec: { versions = [] }, shared }: Decision): FieldError[] {
   if (shared.has('schema') && versions[0]?.schema?.openAPIV3Schema !== undefined) return [];
-  const errors: FieldError[] = [];
-  for (const [i, { schema }] of versions.entries()) {
-    if (schema?.openAPIV3Schema === undefined) errors.push(required(`spec.versions[${i}].schema.openAPIV3Schema`));
-  }
-  return errors;
+  return versions.flatMap(({ schema }, i) =>
+    schema?.openAPIV3Schema === undefined ? [required(`spec.versions[${i}].schema.openAPIV3Schema`)] : [],
+  );
 }
 
-function sharedBy(versions: readonly CrdVersion[]): ReadonlySet<VersionPart> {
-  const shared = new Set<VersionPart>(VERSION_PARTS);
-  for (const part of VERSION_PARTS) {
-    for (const version of versions.slice(1)) {
-      if (samePart(versions[0]!, version, part)) continue;
-      shared.delete(part);
-      break;
-    }
-  }
-  return shared;
-}
+const sharedBy = (versions: readonly CrdVersion[]): ReadonlySet<VersionPart> =>
+  new Set(VERSION_PARTS.filter((part) => versions.slice(1).every((version) => samePart(versions[0]!, version, part))));
 
 const hasStatusOf = ({ subresources }: CrdVersion): boolean => (subresources?.status ?? null) !== null;
 
@@ -225,17 +210,13 @@ function deprecationErrors({ deprecated, deprecationWarning: text }: CrdVersion,
 
 function versionSetErrors(versions: readonly CrdVersion[]): FieldError[] {
   const names = versions.map(({ name }) => name);
-  const errors: FieldError[] = [];
-  const wrong = (detail: string): void => {
-    errors.push(invalid('spec.versions', names, detail));
-  };
-  if (new Set(names).size < versions.length) {
-    wrong('must contain unique version names');
-  }
-  if (versions.filter(({ storage }) => storage).length !== 1) {
-    wrong('must have exactly one version marked as storage version');
-  }
-  return errors;
+  const wrong = (isWrong: boolean, detail: string): FieldError[] =>
+    isWrong ? [invalid('spec.versions', names, detail)] : [];
+  const stored = versions.filter(({ storage }) => storage).length;
+  return [
+    ...wrong(new Set(names).size < versions.length, 'must contain unique version names'),
+    ...wrong(stored !== 1, 'must have exactly one version marked as storage version'),
+  ];
 }
 
 const validateNames = (errors: FieldError[], names: CrdNames, at: string): void =>

@@ -164,22 +164,16 @@ function viewOf({ version, storage, schemas, shapes, options }: Making, resource
 const isWrittenComplete = (stored: Schema, schemas: ReadonlyMap<string, Schema>): boolean =>
   defaultedFields(stored) === 0 || [...schemas.values()].every((schema) => schema === stored);
 
-function remoteOf(making: Making, convert: NonNullable<CustomInfoOptions['convert']>): RemoteConversion {
-  const { version, storage, shapes } = making;
-  const at = (name: string): string => shapes.apiVersionOf(name);
+function remoteOf(
+  { version, storage, shapes }: Making,
+  convert: NonNullable<CustomInfoOptions['convert']>,
+): RemoteConversion {
+  const converted = async (objects: Parameters<typeof convert>[0], to: string): Promise<Record<string, unknown>[]> =>
+    (await convert(objects, shapes.apiVersionOf(to))).map((object) => shapes.shown(object, to));
   return {
-    async fromStored(objects) {
-      const converted = await convert(objects.map(shapes.completed), at(version.name));
-      return converted.map((object) => shapes.shown(object, version.name));
-    },
-    async toStored(object) {
-      const [converted] = await convert([object], at(storage.name));
-      return shapes.shown(converted!, storage.name);
-    },
-    async fromOther(objects) {
-      const converted = await convert(objects, at(version.name));
-      return converted.map((object) => shapes.shown(object, version.name));
-    },
+    fromStored: (objects) => converted(objects.map(shapes.completed), version.name),
+    toStored: async (object) => (await converted([object], storage.name))[0]!,
+    fromOther: (objects) => converted(objects, version.name),
   };
 }
 
@@ -234,12 +228,9 @@ function columnsOf({ additionalPrinterColumns: columns = [] }: CrdVersion): Prin
 
 /** Labels are the paths without the leading dot; a value that is not there matches the empty text. */
 function selectableFieldsOf({ selectableFields = [] }: CrdVersion): ResourceInfo['selectableFields'] {
-  const readers: Record<string, (object: Readonly<Record<string, unknown>>) => string> = {};
-  for (const { jsonPath } of selectableFields) {
-    readers[jsonPath.replace(/^\./, '')] = (object) => {
-      const value = readJsonPath(object, jsonPath);
-      return ['string', 'number', 'bigint', 'boolean'].includes(typeof value) ? String(value) : '';
-    };
-  }
-  return readers;
+  const reader = (jsonPath: string) => (object: Readonly<Record<string, unknown>>) => {
+    const value = readJsonPath(object, jsonPath);
+    return ['string', 'number', 'bigint', 'boolean'].includes(typeof value) ? String(value) : '';
+  };
+  return Object.fromEntries(selectableFields.map(({ jsonPath }) => [jsonPath.replace(/^\./, ''), reader(jsonPath)]));
 }

@@ -9,7 +9,8 @@ import type { FieldError, FieldErrorType } from '@coracle/apimachinery/meta/stat
 import { embeddedErrors, hasEmbedded } from '@coracle/apimachinery/schema/embedded-resource';
 import type { Schema } from '@coracle/apimachinery/schema/schema';
 import { validateSchema } from '@coracle/apimachinery/schema/validate';
-import type { ResourceStrategy, ValidationAbout } from '@coracle/apimachinery/types/strategy';
+import { valueAt } from '@coracle/apimachinery/types/read-value';
+import type { ResourceStrategy } from '@coracle/apimachinery/types/strategy';
 import { invalid } from '@coracle/apimachinery/validation/field-errors';
 import { createRuleCheck } from './rules.ts';
 
@@ -42,15 +43,9 @@ export function createCustomValidation(
 ): NonNullable<ResourceStrategy['validateSchema']> {
   const checkRules = createRuleCheck(schema);
   const hasInside = hasEmbedded(schema);
-  const finished = (
-    found: FieldError[],
-    {
-      object,
-      old,
-      about = {},
-    }: { object: JsonObject; old: JsonObject | undefined; about: ValidationAbout | undefined },
-  ): readonly FieldError[] => {
+  return (object, old, about = {}) => {
     const isStatus = about.subresource === 'status';
+    const found = validateSchema(schema, object, { custom: true, ...(old !== undefined && { old }) });
     const reported = found.filter(({ field }) => !MISPLACED_METADATA.test(field));
     const errors = isStatus ? reported.map(seenFromStatus) : reported;
     if (scale !== undefined) errors.push(...scaleErrors(object, scale, isStatus));
@@ -61,8 +56,6 @@ export function createCustomValidation(
     if (errors.some(isBlocking) || about.before?.some(isBlocking)) return [...errors, NOT_CHECKED];
     return [...errors, ...checkRules(object, old, about.warn)];
   };
-  const optionsFor = (old: JsonObject | undefined) => ({ custom: true, ...(old !== undefined && { old }) });
-  return (object, old, about) => finished(validateSchema(schema, object, optionsFor(old)), { object, old, about });
 }
 
 /** A write of the status is validated by the status's schema alone: texts name fields from there. */
@@ -86,18 +79,16 @@ function scaleErrors(object: JsonObject, scale: ScalePaths, isStatus: boolean): 
   const selector = scale.labelSelectorPath;
   if (selector !== undefined) {
     const problem = accessorProblem(object, selector, 'string');
-    if (problem !== undefined) errors.push({ type: 'FieldValueInvalid', field: selector, value: '', detail: problem });
+    if (problem !== undefined) errors.push(invalid(selector, '', problem));
   }
   return errors;
 }
 
 function replicaErrors(object: JsonObject, path: string): FieldError[] {
-  const wrong = (value: unknown, detail: string): FieldError[] => [
-    { type: 'FieldValueInvalid', field: path, value, detail },
-  ];
+  const wrong = (value: unknown, detail: string): FieldError[] => [invalid(path, value, detail)];
   const problem = accessorProblem(object, path, 'integer');
   if (problem !== undefined) return wrong(0, problem);
-  const count = stepsOf(path).reduce<unknown>((at, step) => (isJsonObject(at) ? at[step] : undefined), object) ?? 0;
+  const count = valueAt(object, ...stepsOf(path)) ?? 0;
   // What a double cannot hold is a bigint here (`wideIntegers`), and no count of replicas either way.
   if ((typeof count !== 'number' && typeof count !== 'bigint') || count === 0) return [];
   if (count < 0) return wrong(count, 'should be a non-negative integer');

@@ -19,7 +19,7 @@ import type { RawSchema } from './crd.ts';
 import { type KnownSchemas, rootSchemaOf, toSchema } from './crd-schema.ts';
 import { ruleVariables } from './rules.ts';
 import { rulesOf } from './schema-rules.ts';
-import { childOf, propertiesOf, typeText } from './structural-rules.ts';
+import { schemasIn, typeText } from './structural-rules.ts';
 
 /** Static limits (StaticEstimatedCostLimit, StaticEstimatedCRDCostLimit). */
 const RULE_LIMIT = 10_000_000;
@@ -81,21 +81,13 @@ interface Place {
 
 function visit(schema: RawSchema, path: string, place: Place, found: Found): void {
   const cardinality = times(place.cardinality, mostElements(schema));
-  const rest = childOf(schema, 'additionalProperties');
-  if (rest !== undefined) {
-    visit(rest, `${path}.additionalProperties`, { uncorrelatable: place.uncorrelatable, cardinality }, found);
-  }
   // Members of a map have names to be matched by, an atomic one's too.
   const mapType = schema['x-kubernetes-map-type'] ?? 'granular';
   const isKnownMap = mapType === 'granular' || mapType === 'atomic';
-  for (const [name, property] of propertiesOf(schema)) {
-    const uncorrelatable = place.uncorrelatable ?? (isKnownMap ? undefined : path);
-    visit(property, `${path}.properties[${name}]`, { uncorrelatable, cardinality }, found);
-  }
-  const items = childOf(schema, 'items');
-  if (items !== undefined) {
-    const uncorrelatable = place.uncorrelatable ?? (schema['x-kubernetes-list-type'] === 'map' ? undefined : path);
-    visit(items, `${path}.items`, { uncorrelatable, cardinality }, found);
+  for (const [step, child] of schemasIn(schema, ['additionalProperties', 'properties', 'items'])) {
+    const isMatched = step === '.items' ? schema['x-kubernetes-list-type'] === 'map' : isKnownMap;
+    const uncorrelatable = isMatched || step === '.additionalProperties' ? undefined : path;
+    visit(child, path + step, { uncorrelatable: place.uncorrelatable ?? uncorrelatable, cardinality }, found);
   }
   if (rulesOf(schema).length > 0 && !found.faulty.has(schema)) checkRules(schema, path, place, found);
 }
@@ -159,19 +151,18 @@ function compile(
     return compileCel(rule[key]!, { variables: ruleVariables(self, rule), resultTypes });
   } catch (error) {
     if (!(error instanceof CelCompileError)) throw error;
-    // The kind of result is reported in words of its own.
-    const detail =
-      error.reason === 'result'
-        ? isRule
-          ? 'cel expression must evaluate to a bool'
-          : 'messageExpression must evaluate to a string'
-        : isRule
-          ? error.message
-          : `messageExpression ${error.message}`;
+    const problem = isRule ? error.message : `messageExpression ${error.message}`;
+    const detail = error.reason === 'result' ? OTHER_RESULT[key] : problem;
     found.errors.push(invalid(`${at}.${key}`, rule, detail));
     return undefined;
   }
 }
+
+/** The kind of result is reported in words of its own. */
+const OTHER_RESULT = {
+  rule: 'cel expression must evaluate to a bool',
+  messageExpression: 'messageExpression must evaluate to a string',
+};
 
 function observe(
   program: CelProgram,

@@ -31,7 +31,7 @@ const CALL_BUDGET = 1_000_000;
 const MAX_MESSAGE_BYTES = 5 * 1024;
 
 /** A rule ready to run. `problem` stands in its place when it does not compile, which admission would have refused. */
-export interface CompiledRule {
+interface CompiledRule {
   readonly rule: ValidationRule;
   readonly program: CelProgram | undefined;
   readonly message: CelProgram | undefined;
@@ -58,20 +58,18 @@ interface RuleNode {
   readonly items: RuleNode | undefined;
 }
 
-/** How a check is used elsewhere than on whole objects. */
-export interface RuleCheckOptions {
-  /** Where the value stands. */
-  readonly path?: string;
-  /** False for a value that is not an object with apiVersion, kind and metadata. */
-  readonly whole?: boolean;
-  /** False validates also what is as it was. */
-  readonly ratchet?: boolean;
-}
-
-/** The check of a kind's rules; undefined when it has none. `old` is the object before an update. */
+/**
+ * The check of a kind's rules; undefined when it has none. `old` is the object before an update. Elsewhere than on whole
+ * objects: the value stands at `path`, is not `whole` (an object with apiVersion, kind and metadata), or is validated where
+ * it is as it was as well (no `ratchet`).
+ */
 export function createRuleCheck(
   schema: Schema,
-  { path = '', whole = true, ratchet = true }: RuleCheckOptions = {},
+  {
+    path = '',
+    whole = true,
+    ratchet = true,
+  }: { readonly path?: string; readonly whole?: boolean; readonly ratchet?: boolean } = {},
 ): ((object: unknown, old: unknown, warn?: (text: string) => void) => readonly FieldError[]) | undefined {
   if (!hasRules(schema)) return undefined;
   let node: RuleNode | undefined;
@@ -174,38 +172,30 @@ function check(node: RuleNode, here: Here, pass: Pass): void {
     return same;
   };
   if (node.rules.length > 0) runRules(node, { ...here, parentUnchanged: unchanged }, pass);
+  const checkBelow = (below: RuleNode, key: string | number, of: Pick<Here, 'value' | 'old' | 'path'>): void =>
+    check(
+      below,
+      {
+        ...of,
+        before: counterpart(node.schema, { value, old: before, key, items: pass.items }),
+        parentUnchanged: unchanged,
+      },
+      pass,
+    );
   if (Array.isArray(value)) {
     if (node.items === undefined) return;
     for (let i = 0; i < value.length && !pass.spent; i++) {
-      check(
-        node.items,
-        {
-          value: value[i],
-          old: counterpart(node.schema, { value, old, key: i, items: pass.items }),
-          before: counterpart(node.schema, { value, old: before, key: i, items: pass.items }),
-          path: `${path}[${i}]`,
-          parentUnchanged: unchanged,
-        },
-        pass,
-      );
+      const oldItem = counterpart(node.schema, { value, old, key: i, items: pass.items });
+      checkBelow(node.items, i, { value: value[i], old: oldItem, path: `${path}[${i}]` });
     }
   } else if (isJsonObject(value)) {
     for (const key of Object.keys(value)) {
       const declared = node.properties.get(key);
       const below = declared ?? (Object.hasOwn(node.schema.properties ?? {}, key) ? undefined : node.rest);
       if (below === undefined || pass.spent) continue;
+      const oldMember = isJsonObject(old) && Object.hasOwn(old, key) ? old[key] : NO_COUNTERPART;
       const at = declared === undefined ? `${path}[${key}]` : path === '' ? key : `${path}.${key}`;
-      check(
-        below,
-        {
-          value: value[key],
-          old: isJsonObject(old) && Object.hasOwn(old, key) ? old[key] : NO_COUNTERPART,
-          before: counterpart(node.schema, { value, old: before, key, items: pass.items }),
-          path: at,
-          parentUnchanged: unchanged,
-        },
-        pass,
-      );
+      checkBelow(below, key, { value: value[key], old: oldMember, path: at });
     }
   }
 }
@@ -216,13 +206,17 @@ const OUT_OF_BUDGET = 'validation failed due to running out of cost budget, no f
 function runRules({ rules, schema }: RuleNode, here: Here, pass: Pass): void {
   const { old, path } = here;
   const shown = schema.type ?? '';
-  if (pass.budget.remaining <= 0) stop(pass, { path, shown, detail: OUT_OF_BUDGET });
+  const fail = (detail: string, isLast: boolean): void => {
+    pass.errors.push({ type: 'FieldValueInvalid', field: path || '<nil>', value: shown, detail });
+    if (isLast) pass.spent = true;
+  };
+  if (pass.budget.remaining <= 0) fail(OUT_OF_BUDGET, true);
   const isNew = old === NO_COUNTERPART || old === null;
   for (const compiled of rules) {
     if (pass.spent) return;
     const { rule, program, problem, usesOldSelf } = compiled;
     if (program === undefined) {
-      fail(pass, { path, shown, detail: `rule compile error: ${problem}` });
+      fail(`rule compile error: ${problem}`, false);
       continue;
     }
     // A transition rule has nothing to say about what was not there.
@@ -234,41 +228,21 @@ function runRules({ rules, schema }: RuleNode, here: Here, pass: Pass): void {
     try {
       if (program.run(bindings, pass.budget) === true) continue;
     } catch (error) {
-      const detail = failureText(rule, error);
-      if (error instanceof CelBudgetError) stop(pass, { path, shown, detail });
-      else fail(pass, { path, shown, detail });
+      fail(failureText(rule, error), error instanceof CelBudgetError);
       continue;
     }
     // What was not touched may stay as it is; a transition rule has already had its say about that.
     const isValidated = usesOldSelf || !pass.ratchet || !here.parentUnchanged();
-    const reported = messageOf(compiled, bindings, pass);
-    const at = fieldOf(compiled, path);
-    const error = reported.last
-      ? { type: 'FieldValueInvalid' as const, field: at, value: shown, detail: reported.text }
-      : errorOf(
-          rule,
-          { field: at, value: shown === 'object' || shown === 'array' ? undefined : here.value },
-          reported.text,
-        );
+    const { text: detail, last } = messageOf(compiled, bindings, pass);
+    const field = fieldOf(compiled, path);
+    const value = shown === 'object' || shown === 'array' ? undefined : here.value;
+    const error: FieldError = last
+      ? { type: 'FieldValueInvalid', field, value: shown, detail }
+      : errorOf(rule, { field, value }, detail);
     if (isValidated) pass.errors.push(error);
     else pass.warn?.(`${error.field}: ${fieldErrorBody(error)}`);
-    if (reported.last) pass.spent = true;
+    if (last) pass.spent = true;
   }
-}
-
-interface Reported {
-  readonly path: string;
-  readonly shown: string;
-  readonly detail: string;
-}
-
-function fail(pass: Pass, { path, shown, detail }: Reported): void {
-  pass.errors.push({ type: 'FieldValueInvalid', field: path || '<nil>', value: shown, detail });
-}
-
-function stop(pass: Pass, reported: Reported): void {
-  fail(pass, reported);
-  pass.spent = true;
 }
 
 /** Why a rule could not be evaluated. */

@@ -4,7 +4,13 @@
  */
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import { forbidden, invalid, required, unsupported } from '@coracle/apimachinery/validation/field-errors';
+import {
+  forbidden,
+  invalid,
+  required,
+  unsupported,
+  unsupportedInOrder,
+} from '@coracle/apimachinery/validation/field-errors';
 import type { RawSchema } from './crd.ts';
 import { findFieldPath } from './field-path.ts';
 import {
@@ -14,6 +20,7 @@ import {
   isSomething,
   propertiesOf,
   propertyOf,
+  schemasIn,
   structuralProblem,
   typeText,
 } from './structural-rules.ts';
@@ -33,26 +40,21 @@ const LIST_KEYS = 'x-kubernetes-list-map-keys';
 const MAP_TYPE = 'x-kubernetes-map-type';
 const RULES = 'x-kubernetes-validations';
 
-/** What was found wrong, and the nodes at or below which something was: their rules are not compiled. */
-export interface SchemaProblems {
-  readonly errors: FieldError[];
-  readonly faulty: ReadonlySet<RawSchema>;
-}
-
-/** What is wrong with the schema that stands at `path`. */
-export function schemaProblems(schema: RawSchema, path: string): SchemaProblems {
-  const errors: FieldError[] = [];
-  const faulty = new Set<RawSchema>();
-  const problem = structuralProblem(schema);
-  const isStructural = problem === undefined;
-  checkSchema(schema, path, {
+/** What is wrong with the schema that stands at `path`, and the nodes at or below which something is: their rules are not compiled. */
+export function schemaProblems(
+  schema: RawSchema,
+  path: string,
+): { readonly errors: FieldError[]; readonly faulty: ReadonlySet<RawSchema> } {
+  const isStructural = structuralProblem(schema) === undefined;
+  const visit: Visit = {
     root: true,
     place: {},
-    errors,
-    faulty,
+    errors: [],
+    faulty: new Set(),
     isReadable: (node) => isStructural || structuralProblem(node) === undefined,
-  });
-  return { errors, faulty };
+  };
+  checkSchema(schema, path, visit);
+  return visit;
 }
 
 interface Visit {
@@ -65,53 +67,28 @@ interface Visit {
 }
 
 function checkSchema(schema: RawSchema, path: string, visit: Visit): void {
-  const before = visit.errors.length;
-  checkNode(schema, path, visit);
-  if (visit.errors.length > before) visit.faulty.add(schema);
-}
-
-function checkNode(schema: RawSchema, path: string, visit: Visit): void {
   const { errors, place } = visit;
-  const inside = (child: RawSchema, at: string, below: Place = place): void =>
-    checkSchema(child, at, { ...visit, root: false, place: below });
+  const before = errors.length;
   checkKeywords(schema, path, visit);
-  if (schema['uniqueItems'] === true) {
-    errors.push(
-      forbidden(
-        `${path}.uniqueItems`,
-        'uniqueItems cannot be set to true since the runtime complexity becomes quadratic',
-      ),
-    );
-  }
   checkAdditional(schema, path, visit);
+  const isWhole = visit.root || schema['x-kubernetes-embedded-resource'] === true;
   for (const [name, property] of propertiesOf(schema)) {
-    const meta = (visit.root || schema['x-kubernetes-embedded-resource'] === true) && META.has(name);
-    const below: Place = meta
-      ? { ...place, insideMeta: true, ...(visit.root && { noDefaults: `in top-level ${name}` }) }
-      : place;
-    inside(property, `${path}.properties[${name}]`, below);
+    const noDefaults = visit.root && { noDefaults: `in top-level ${name}` };
+    const below: Place = isWhole && META.has(name) ? { ...place, insideMeta: true, ...noDefaults } : place;
+    checkSchema(property, `${path}.properties[${name}]`, { ...visit, root: false, place: below });
   }
-  const not = childOf(schema, 'not');
-  if (not !== undefined) inside(not, `${path}.not`);
-  for (const key of ['allOf', 'oneOf', 'anyOf', 'items']) {
-    for (const [i, branch] of branchesOf(schema, key).entries()) inside(branch, `${path}.${key}[${i}]`);
-  }
-  for (const key of ['definitions', 'dependencies']) {
-    const members = schema[key];
-    if (!isJsonObject(members)) continue;
-    for (const name of Object.keys(members)) {
-      const member = members[name];
-      if (isJsonObject(member)) inside(member, `${path}.${key}[${name}]`);
-    }
-  }
-  const items = childOf(schema, 'items');
-  if (items !== undefined) inside(items, `${path}.items`);
+  for (const [step, child] of schemasIn(schema, OTHERS_BELOW))
+    checkSchema(child, path + step, { ...visit, root: false });
   const preserve = 'x-kubernetes-preserve-unknown-fields';
   if (schema[preserve] === false) errors.push(invalid(`${path}.${preserve}`, false, 'must be true or undefined'));
-  checkTopology(schema, path, visit);
+  checkTopology(schema, path, errors);
   checkMapKeys(schema, path, errors);
   checkRuleTexts(schema, path, visit);
+  if (errors.length > before) visit.faulty.add(schema);
 }
+
+/** Those below a node beside its properties, in the order in which they are reported. */
+const OTHERS_BELOW = ['not', 'allOf', 'oneOf', 'anyOf', 'definitions', 'dependencies', 'items'];
 
 /** Keywords that are refused, and when they count as set: Go tells an empty map from none in some of them. */
 const NOT_SUPPORTED: readonly (readonly [string, (value: unknown) => boolean])[] = [
@@ -128,7 +105,7 @@ function checkKeywords(schema: RawSchema, path: string, { place, errors }: Visit
   if (type !== '' && !SCHEMA_TYPES.includes(type)) {
     errors.push(unsupported(`${path}.type`, type, SCHEMA_TYPES));
   }
-  if (schema['default'] !== undefined && schema['default'] !== null && place.noDefaults !== undefined) {
+  if (isSomething(schema['default']) && place.noDefaults !== undefined) {
     errors.push(forbidden(`${path}.default`, `must not be set ${place.noDefaults}`));
   }
   for (const [key, isSet] of NOT_SUPPORTED) {
@@ -144,12 +121,16 @@ function checkKeywords(schema: RawSchema, path: string, { place, errors }: Visit
   if (place.insideMeta && schema[embedded] === true) {
     errors.push(forbidden(`${path}.${embedded}`, 'must not be used inside of resource meta'));
   }
+  if (schema['uniqueItems'] === true) {
+    const detail = 'uniqueItems cannot be set to true since the runtime complexity becomes quadratic';
+    errors.push(forbidden(`${path}.uniqueItems`, detail));
+  }
 }
 
 function checkAdditional(schema: RawSchema, path: string, visit: Visit): void {
   const { place, errors } = visit;
   const additional = schema['additionalProperties'];
-  if (additional === undefined || additional === null) return;
+  if (!isSomething(additional)) return;
   const field = `${path}.additionalProperties`;
   if (propertiesOf(schema).length > 0 && additional !== true) {
     errors.push(forbidden(field, 'additionalProperties and properties are mutual exclusive'));
@@ -162,33 +143,26 @@ function checkAdditional(schema: RawSchema, path: string, visit: Visit): void {
 }
 
 /** List and map types, and the types of the values they stand on. */
-function checkTopology(schema: RawSchema, path: string, { errors }: Visit): void {
+function checkTopology(schema: RawSchema, path: string, errors: FieldError[]): void {
   const type = typeText(schema);
   const mustBe = (wanted: string, key: string): void => {
     const detail = `must be ${wanted} if ${key} is specified`;
     errors.push(type === '' ? required(`${path}.type`, detail) : invalid(`${path}.type`, type, detail));
   };
-  const mapType = schema[MAP_TYPE];
-  if (mapType !== undefined) {
-    if (type !== 'object') mustBe('object', MAP_TYPE);
-    if (mapType !== 'atomic' && mapType !== 'granular') {
-      errors.push(unsupported(`${path}.${MAP_TYPE}`, mapType, ['atomic', 'granular']));
-    }
-  }
+  const oneOf = (key: string, supported: readonly string[]): void => {
+    if (!supported.includes(schema[key] as string))
+      errors.push(unsupportedInOrder(`${path}.${key}`, schema[key], supported));
+  };
   const listType = schema[LIST_TYPE];
   const items = childOf(schema, 'items');
+  if (schema[MAP_TYPE] !== undefined) {
+    if (type !== 'object') mustBe('object', MAP_TYPE);
+    oneOf(MAP_TYPE, ['atomic', 'granular']);
+  }
   if (listType !== undefined && type !== 'array') mustBe('array', LIST_TYPE);
   else if (listType === 'set' && items !== undefined) checkSetItems(items, path, errors);
-  if (listType !== undefined && listType !== 'atomic' && listType !== 'set' && listType !== 'map') {
-    errors.push({
-      type: 'FieldValueNotSupported',
-      field: `${path}.${LIST_TYPE}`,
-      value: listType,
-      detail: 'supported values: "atomic", "set", "map"',
-    });
-  }
-  const keys = keysOf(schema);
-  if (keys.length > 0 && listType !== 'map') {
+  if (listType !== undefined) oneOf(LIST_TYPE, ['atomic', 'set', 'map']);
+  if (keysOf(schema).length > 0 && listType !== 'map') {
     const detail = `must be map if ${LIST_KEYS} is non-empty`;
     const field = `${path}.${LIST_TYPE}`;
     errors.push(listType === undefined ? required(field, detail) : invalid(field, listType, detail));
@@ -256,8 +230,7 @@ function checkMapKeys(schema: RawSchema, path: string, errors: FieldError[]): vo
     const property = propertyOf(items, key);
     if (property === undefined) continue;
     const field = `${path}.items.properties[${key}]`;
-    const hasDefault = property['default'] !== undefined && property['default'] !== null;
-    if (!needed.includes(key) && !hasDefault) {
+    if (!needed.includes(key) && !isSomething(property['default'])) {
       const detail = `this property is in ${LIST_KEYS}, so it must have a default or be a required property`;
       errors.push(required(`${field}.default`, detail));
     }
@@ -292,7 +265,7 @@ function checkRuleTexts(schema: RawSchema, path: string, { errors, isReadable }:
       errors.push(required(`${at}.messageExpression`, 'messageExpression must be non-empty if specified'));
     }
     const reason = rule['reason'];
-    if (reason !== undefined && reason !== null && !REASONS.includes(String(reason))) {
+    if (isSomething(reason) && !REASONS.includes(String(reason))) {
       errors.push(unsupported(`${at}.reason`, reason, REASONS));
     }
     const fieldPath = text('fieldPath');

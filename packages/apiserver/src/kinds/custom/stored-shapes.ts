@@ -43,11 +43,7 @@ export function createStoredShapes(group: string, schemas: ReadonlyMap<string, S
     if (schema !== undefined) pruneUnknown(schema, next, { custom: true });
     return deepEqual(next, object) ? (object as JsonObject) : next;
   }
-  return {
-    apiVersionOf,
-    completed,
-    shown,
-  };
+  return { apiVersionOf, completed, shown };
 }
 
 /** On the way out, metadata of a wrong shape is left out rather than refused: nobody could repair it otherwise. */

@@ -19,18 +19,33 @@ export const branchesOf = (schema: RawSchema, key: string): readonly RawSchema[]
   Array.isArray(schema[key]) ? (schema[key] as unknown[]).filter(isJsonObject) : NO_BRANCHES;
 const NO_BRANCHES: readonly RawSchema[] = Object.freeze([]);
 
-/** The properties of a schema, by name. */
-export const propertiesOf = (schema: RawSchema): readonly (readonly [string, RawSchema])[] => {
-  const properties = schema['properties'];
-  if (!isJsonObject(properties)) return NO_PROPERTIES;
+/** The schemas of a keyword that names them, such as `properties`. */
+export function namedIn(schema: RawSchema, key: string): readonly (readonly [name: string, RawSchema])[] {
+  const map = schema[key];
+  if (!isJsonObject(map)) return NONE_NAMED;
   const found: [string, RawSchema][] = [];
-  for (const name of Object.keys(properties)) {
-    const property = properties[name];
-    if (isJsonObject(property)) found.push([name, property as RawSchema]);
-  }
+  for (const name of Object.keys(map)) if (isJsonObject(map[name])) found.push([name, map[name]]);
   return found;
-};
-const NO_PROPERTIES: readonly (readonly [string, RawSchema])[] = Object.freeze([]);
+}
+const NONE_NAMED: readonly (readonly [string, RawSchema])[] = Object.freeze([]);
+
+/** The properties of a schema, by name. */
+export const propertiesOf = (schema: RawSchema): ReturnType<typeof namedIn> => namedIn(schema, 'properties');
+
+/** The schemas right below some keywords, in the order of these, each with the step to it: `.allOf[0]`, `.properties[a]`. */
+export function* schemasIn(schema: RawSchema, keys: readonly string[]): Iterable<readonly [step: string, RawSchema]> {
+  for (const key of keys) {
+    if (schema[key] === undefined) continue;
+    if (MAPS.has(key)) for (const [name, child] of namedIn(schema, key)) yield [`.${key}[${name}]`, child];
+    else if (LISTS.has(key)) for (const [i, child] of branchesOf(schema, key).entries()) yield [`.${key}[${i}]`, child];
+    const child = SINGLE.has(key) ? childOf(schema, key) : undefined;
+    if (child !== undefined) yield [`.${key}`, child];
+  }
+}
+const SINGLE = new Set(['items', 'not', 'additionalProperties', 'additionalItems']);
+const LISTS = new Set(['items', 'allOf', 'anyOf', 'oneOf']);
+const MAPS = new Set(['properties', 'patternProperties', 'definitions', 'dependencies']);
+const BELOW = [...SINGLE.union(LISTS).union(MAPS)];
 
 /** Whether a property is declared, as its schema. */
 export function propertyOf(schema: RawSchema, name: string): RawSchema | undefined {
@@ -44,28 +59,9 @@ export const typeText = (schema: RawSchema): string => (typeof schema['type'] ==
 /** True when the predicate holds for a schema or anything below any of its keywords. */
 export function anySchema(schema: RawSchema, test: (schema: RawSchema) => boolean): boolean {
   if (test(schema)) return true;
-  for (const key of SCHEMAS) {
-    const child = schema[key];
-    if (isJsonObject(child) && anySchema(child, test)) return true;
-  }
-  for (const key of LISTS) {
-    for (const child of branchesOf(schema, key)) if (anySchema(child, test)) return true;
-  }
-  for (const key of MAPS) {
-    const map = schema[key];
-    if (!isJsonObject(map)) continue;
-    for (const name of Object.keys(map)) {
-      const child = map[name];
-      if (isJsonObject(child) && anySchema(child, test)) return true;
-    }
-  }
+  for (const [, child] of schemasIn(schema, BELOW)) if (anySchema(child, test)) return true;
   return false;
 }
-
-// Most schemas are leaves, and a definition may have very many of them.
-const SCHEMAS = ['items', 'not', 'additionalProperties', 'additionalItems'];
-const LISTS = ['items', 'allOf', 'anyOf', 'oneOf'];
-const MAPS = ['properties', 'patternProperties', 'definitions', 'dependencies'];
 
 /** What counts as said of a keyword that is a pointer in Go, or a map. */
 export const isSomething = (value: unknown): boolean => value !== undefined && value !== null;
@@ -76,37 +72,34 @@ export const isFilled = (value: unknown): boolean => isJsonObject(value) && Obje
  * when nothing else is wrong: the rules of keywords mostly say the same.
  */
 export function structuralProblem(schema: RawSchema): string | undefined {
-  const unsupported = (keyword: string): string => `OpenAPIV3Schema '${keyword}' is not supported`;
-  if (textOf(schema, 'id') !== '') return unsupported('id');
-  if (textOf(schema, '$schema') !== '') return unsupported('schema');
-  if (textOf(schema, '$ref') !== '') return unsupported('$ref');
-  for (const key of ['patternProperties', 'dependencies']) if (isFilled(schema[key])) return unsupported(key);
-  if (isSomething(schema['additionalItems'])) return unsupported('additionalItems');
-  if (isFilled(schema['definitions'])) return unsupported('definitions');
-  const not = childOf(schema, 'not');
-  const inNot = not && structuralProblem(not);
-  if (inNot !== undefined) return inNot;
-  for (const key of ['allOf', 'anyOf', 'oneOf']) {
-    for (const branch of branchesOf(schema, key)) {
-      const problem = structuralProblem(branch);
-      if (problem !== undefined) return problem;
-    }
+  const refused = NOT_STRUCTURAL.find(([, key, isSaid]) => isSaid(schema[key]));
+  if (refused !== undefined) return `OpenAPIV3Schema '${refused[0]}' is not supported`;
+  for (const [, branch] of schemasIn(schema, ['not', 'allOf', 'anyOf', 'oneOf'])) {
+    const problem = structuralProblem(branch);
+    if (problem !== undefined) return problem;
   }
   if (schema[PRESERVE] === false) return `internal error: '${PRESERVE}' must be true or undefined`;
   if (branchesOf(schema, 'items').length > 0) return "OpenAPIV3Schema 'items' must be a schema, but is an array";
-  const items = childOf(schema, 'items');
-  const inItems = items && structuralProblem(items);
-  if (inItems !== undefined) return inItems;
-  for (const [, property] of propertiesOf(schema)) {
-    const problem = structuralProblem(property);
+  for (const [, child] of schemasIn(schema, ['items', 'properties', 'additionalProperties'])) {
+    const problem = structuralProblem(child);
     if (problem !== undefined) return problem;
   }
-  const rest = childOf(schema, 'additionalProperties');
-  return rest && structuralProblem(rest);
+  return undefined;
 }
 
-const textOf = (schema: RawSchema, key: string): string =>
-  typeof schema[key] === 'string' ? (schema[key] as string) : '';
+const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
+
+/** Keywords that no structural schema has, as they are reported. */
+const NOT_STRUCTURAL: readonly (readonly [name: string, key: string, isSaid: (value: unknown) => boolean])[] = [
+  ['id', 'id', isText],
+  ['schema', '$schema', isText],
+  ['$ref', '$ref', isText],
+  ['patternProperties', 'patternProperties', isFilled],
+  ['dependencies', 'dependencies', isFilled],
+  ['additionalItems', 'additionalItems', isSomething],
+  ['definitions', 'definitions', isFilled],
+];
+
 const isOn = (schema: RawSchema, key: string): boolean => schema[key] === true;
 
 const INT_OR_STRING = 'x-kubernetes-int-or-string';
@@ -116,48 +109,38 @@ const EMBEDDED = 'x-kubernetes-embedded-resource';
 /** Everything that keeps the schema at `path` from being structural, sorted by text; [] when it is. */
 export function structuralErrors(schema: RawSchema, path: string): FieldError[] {
   const errors: FieldError[] = [];
-  const found: Found = { errors };
-  checkInvariants(schema, 'root', path, found);
-  checkCompleteness(schema, path, found);
-  const reported: { readonly error: FieldError; readonly text: string }[] = [];
-  for (const error of errors) {
-    reported.push({ error, text: `${error.field}: ${fieldErrorBody(error)}` });
-  }
-  const sorted = reported.sort((a, b) => (a.text < b.text ? -1 : a.text > b.text ? 1 : 0));
-  return sorted.map(({ error }) => error);
+  checkInvariants(schema, 'root', path, errors);
+  checkBranchesComplete(schema, schema, { outer: path, inner: path }, errors);
+  const reported = errors.map((error) => ({ error, text: `${error.field}: ${fieldErrorBody(error)}` }));
+  reported.sort((a, b) => (a.text < b.text ? -1 : a.text > b.text ? 1 : 0));
+  return reported.map(({ error }) => error);
 }
 
-interface Found {
-  readonly errors: FieldError[];
-}
-
-function checkInvariants(schema: RawSchema, level: Level, path: string, found: Found): void {
-  const { errors } = found;
-  const type = typeText(schema);
+function checkInvariants(schema: RawSchema, level: Level, path: string, errors: FieldError[]): void {
   const items = childOf(schema, 'items');
-  if (type === 'array' && items === undefined) errors.push(required(`${path}.items`, 'must be specified'));
-  if (items !== undefined) checkInvariants(items, 'item', `${path}.items`, found);
-  for (const [name, property] of propertiesOf(schema)) {
-    checkInvariants(property, 'field', `${path}.properties[${name}]`, found);
+  if (typeText(schema) === 'array' && items === undefined) errors.push(required(`${path}.items`, 'must be specified'));
+  if (items !== undefined) checkInvariants(items, 'item', `${path}.items`, errors);
+  for (const [step, property] of schemasIn(schema, ['properties'])) {
+    checkInvariants(property, 'field', `${path}${step}`, errors);
   }
   const rest = schema['additionalProperties'];
-  if (rest !== undefined && rest !== null) {
+  if (isSomething(rest)) {
     const field = `${path}.additionalProperties`;
     if (level === 'root') errors.push(forbidden(field, 'must not be used at the root'));
-    if (isJsonObject(rest)) checkInvariants(rest, 'field', field, found);
-    if (isOn(schema, EMBEDDED)) {
-      errors.push(forbidden(field, `must not be used if ${EMBEDDED} is set`));
-    }
+    if (isJsonObject(rest)) checkInvariants(rest, 'field', field, errors);
+    if (isOn(schema, EMBEDDED)) errors.push(forbidden(field, `must not be used if ${EMBEDDED} is set`));
   }
   for (const key of [PRESERVE, EMBEDDED]) {
     if (isOn(schema, INT_OR_STRING) && isOn(schema, key)) {
       errors.push(invalid(`${path}.${key}`, true, `must be false if ${INT_OR_STRING} is true`));
     }
   }
-  checkValueValidations(schema, path, found);
+  checkValueValidations(schema, path, errors);
   checkType(schema, level, path, errors);
   checkMetadata(schema, level, path, errors);
 }
+
+const PLACES = { root: 'at the root', item: 'for specified array items', field: 'for specified object fields' };
 
 function checkType(schema: RawSchema, level: Level, path: string, errors: FieldError[]): void {
   const type = typeText(schema);
@@ -166,12 +149,11 @@ function checkType(schema: RawSchema, level: Level, path: string, errors: FieldE
     const detail = `must be object if ${EMBEDDED} is true`;
     errors.push(type === '' ? required(field, detail) : invalid(field, type, detail));
   } else if (type === '' && !isOn(schema, INT_OR_STRING) && !isOn(schema, PRESERVE)) {
-    const where =
-      level === 'root' ? 'at the root' : level === 'item' ? 'for specified array items' : 'for specified object fields';
-    errors.push(required(field, `must not be empty ${where}`));
+    errors.push(required(field, `must not be empty ${PLACES[level]}`));
   }
-  if (level === 'root' && type !== '' && type !== 'object')
+  if (level === 'root' && type !== '' && type !== 'object') {
     errors.push(invalid(field, type, 'must be object at the root'));
+  }
 }
 
 function checkMetadata(schema: RawSchema, level: Level, path: string, errors: FieldError[]): void {
@@ -188,12 +170,8 @@ function checkMetadata(schema: RawSchema, level: Level, path: string, errors: Fi
     errors.push(invalid(`${field}.type`, typeText(metadata), 'must be object'));
   }
   if (metadata !== undefined && level === 'root' && restrictsMetadata(metadata)) {
-    errors.push(
-      forbidden(
-        field,
-        'must not specify anything other than name and generateName, but metadata is implicitly specified',
-      ),
-    );
+    const detail = 'must not specify anything other than name and generateName, but metadata is implicitly specified';
+    errors.push(forbidden(field, detail));
   }
   if (isOn(schema, EMBEDDED) && !isOn(schema, PRESERVE) && propertiesOf(schema).length === 0) {
     errors.push(required(`${path}.properties`, `must not be empty if ${EMBEDDED} is true without ${PRESERVE}`));
@@ -235,27 +213,21 @@ function isIntOrString(branches: readonly RawSchema[]): boolean {
 function checkValueValidations(
   schema: RawSchema,
   path: string,
-  found: Found,
+  errors: FieldError[],
   spare: { readonly anyOf: boolean; readonly allOf: boolean } = { anyOf: true, allOf: true },
 ): void {
-  const anyOf = branchesOf(schema, 'anyOf');
-  if (!(spare.anyOf && isIntOrString(anyOf))) {
-    for (const [i, branch] of anyOf.entries()) checkNested(branch, `${path}.anyOf[${i}]`, found, false);
+  const isSpare = spare.anyOf && isIntOrString(branchesOf(schema, 'anyOf'));
+  const keys = isSpare ? ['allOf', 'oneOf', 'not'] : ['anyOf', 'allOf', 'oneOf', 'not'];
+  for (const [step, branch] of schemasIn(schema, keys)) {
+    checkNested(branch, path + step, errors, step === '.allOf[0]' && spare.allOf);
   }
-  for (const [i, branch] of branchesOf(schema, 'allOf').entries()) {
-    checkNested(branch, `${path}.allOf[${i}]`, found, i === 0 && spare.allOf);
-  }
-  for (const [i, branch] of branchesOf(schema, 'oneOf').entries())
-    checkNested(branch, `${path}.oneOf[${i}]`, found, false);
-  const not = childOf(schema, 'not');
-  if (not !== undefined) checkNested(not, `${path}.not`, found, false);
-  const pattern = textOf(schema, 'pattern');
-  if (pattern === '') return;
+  const pattern = schema['pattern'];
+  if (typeof pattern !== 'string' || pattern === '') return;
   try {
     compilePattern(pattern);
   } catch (error) {
     const why = (error as Error).message;
-    found.errors.push(invalid(`${path}.pattern`, pattern, `must be a valid regular expression, but isn't: ${why}`));
+    errors.push(invalid(`${path}.pattern`, pattern, `must be a valid regular expression, but isn't: ${why}`));
   }
 }
 
@@ -280,54 +252,49 @@ const FORBIDDEN_INSIDE: readonly (readonly [string, string])[] = [
   ['x-kubernetes-validations', EMPTY],
 ];
 
-function checkNested(schema: RawSchema, path: string, found: Found, spareAnyOf: boolean): void {
-  const { errors } = found;
-  checkValueValidations(schema, path, found, { anyOf: spareAnyOf, allOf: false });
-  const items = childOf(schema, 'items');
-  if (items !== undefined) checkNested(items, `${path}.items`, found, false);
-  for (const [name, property] of propertiesOf(schema)) {
-    checkNested(property, `${path}.properties[${name}]`, found, false);
+function checkNested(schema: RawSchema, path: string, errors: FieldError[], spareAnyOf: boolean): void {
+  checkValueValidations(schema, path, errors, { anyOf: spareAnyOf, allOf: false });
+  for (const [step, child] of schemasIn(schema, ['items', 'properties'])) {
+    // A list under `items` is refused elsewhere.
+    if (!step.startsWith('.items[')) checkNested(child, path + step, errors, false);
   }
   for (const [key, detail] of FORBIDDEN_INSIDE) {
     const value = schema[key];
-    const isUnset = value === undefined || value === null || value === '' || (value === false && key !== 'default');
-    if (!isUnset && !(Array.isArray(value) && value.length === 0 && key !== 'default'))
-      errors.push(forbidden(`${path}.${key}`, detail));
+    const isEmpty = value === '' || (key !== 'default' && (value === false || (Array.isArray(value) && !value.length)));
+    if (isSomething(value) && !isEmpty) errors.push(forbidden(`${path}.${key}`, detail));
   }
   if (propertyOf(schema, 'metadata') !== undefined) {
     errors.push(forbidden(`${path}.properties[metadata]`, 'must not be specified in a nested context'));
   }
 }
 
-/** Whatever a branch of the root speaks of must be declared outside of it. Upstream does not ask it of other nodes. */
-const checkCompleteness = (schema: RawSchema, path: string, found: Found): void =>
-  checkBranchesComplete(schema, schema, { outer: path, inner: path }, found);
-
 interface Paths {
   readonly outer: string;
   readonly inner: string;
 }
 
-function checkBranchesComplete(from: RawSchema, outer: RawSchema, paths: Paths, found: Found): void {
-  for (const key of ['anyOf', 'allOf', 'oneOf']) {
-    for (const [i, branch] of branchesOf(from, key).entries()) {
-      checkBranchComplete(branch, outer, { ...paths, inner: `${paths.inner}.${key}[${i}]` }, found);
-    }
+/** Whatever a branch of the root speaks of must be declared outside of it. Upstream does not ask it of other nodes. */
+function checkBranchesComplete(from: RawSchema, outer: RawSchema, paths: Paths, errors: FieldError[]): void {
+  for (const [step, branch] of schemasIn(from, ['anyOf', 'allOf', 'oneOf', 'not'])) {
+    checkBranchComplete(branch, outer, { ...paths, inner: paths.inner + step }, errors);
   }
-  const not = childOf(from, 'not');
-  if (not !== undefined) checkBranchComplete(not, outer, { ...paths, inner: `${paths.inner}.not` }, found);
 }
 
-function checkBranchComplete(branch: RawSchema, outer: RawSchema | undefined, paths: Paths, found: Found): void {
+function checkBranchComplete(
+  branch: RawSchema,
+  outer: RawSchema | undefined,
+  paths: Paths,
+  errors: FieldError[],
+): void {
   if (outer === undefined) {
-    found.errors.push(required(paths.outer, `because it is defined in ${paths.inner}`));
+    errors.push(required(paths.outer, `because it is defined in ${paths.inner}`));
     return;
   }
-  checkBranchesComplete(branch, outer, paths, found);
+  checkBranchesComplete(branch, outer, paths, errors);
   const below = (step: string): Paths => ({ outer: paths.outer + step, inner: paths.inner + step });
   const items = childOf(branch, 'items');
-  if (items !== undefined) checkBranchComplete(items, childOf(outer, 'items'), below('.items'), found);
+  if (items !== undefined) checkBranchComplete(items, childOf(outer, 'items'), below('.items'), errors);
   for (const [name, property] of propertiesOf(branch)) {
-    checkBranchComplete(property, propertyOf(outer, name), below(`.properties[${name}]`), found);
+    checkBranchComplete(property, propertyOf(outer, name), below(`.properties[${name}]`), errors);
   }
 }

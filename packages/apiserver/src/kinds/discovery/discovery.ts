@@ -67,57 +67,41 @@ const STAGES: Readonly<Record<string, number>> = { alpha: 0, beta: 1 };
 /** Newest and most stable first: v2, v1, v1beta2, v1beta1, v1alpha1, then other names in order. */
 export function compareVersions(a: string, b: string): number {
   const [left, right] = [KUBE_VERSION.exec(a), KUBE_VERSION.exec(b)];
-  if (left === null || right === null) {
-    if (left !== null) return -1;
-    if (right !== null) return 1;
-    return a < b ? -1 : a > b ? 1 : 0;
-  }
-  const rank = (match: RegExpExecArray): [number, number, number] => [
-    STAGES[match[2] ?? ''] ?? 2,
-    Number(match[1]),
-    Number(match[3] ?? 0),
-  ];
-  const [x, y] = [rank(left), rank(right)];
+  if (left === null && right === null) return a < b ? -1 : Number(a > b);
+  const [x, y] = [rankOf(left), rankOf(right)];
   return y[0] - x[0] || y[1] - x[1] || y[2] - x[2];
 }
 
+/** Stage, major and minor number; those of a name that is no version of Kubernetes come behind all others. */
+const rankOf = (match: RegExpExecArray | null): [number, number, number] =>
+  match === null ? [-1, 0, 0] : [STAGES[match[2] ?? ''] ?? 2, Number(match[1]), Number(match[3] ?? 0)];
+
 function groupsOf(infos: readonly ResourceInfo[], options: DiscoveryOptions): Group[] {
-  const byGroup = new Map<string, Map<string, ResourceInfo[]>>();
-  const remote = new Map<string, readonly unknown[]>();
-  for (const { group, version, resources } of options.remote ?? []) {
-    remote.set(apiVersionOf({ group, version }), resources);
-    const versions = byGroup.get(group) ?? new Map<string, ResourceInfo[]>();
-    byGroup.set(group, versions.set(version, []));
-  }
-  for (const info of infos) {
-    const versions = byGroup.get(info.group) ?? new Map<string, ResourceInfo[]>();
-    byGroup.set(info.group, versions);
-    const resources = versions.get(info.version);
-    if (resources === undefined) versions.set(info.version, [info]);
-    else resources.push(info);
-  }
   const priority = (group: string, version: string): GroupPriority =>
     options.priorityOf?.(group, version) ?? builtinPriority(group, version) ?? CUSTOM_PRIORITY;
   const groupRank = ({ group, versions }: Group): number =>
     group === FIRST_GROUP
       ? Number.POSITIVE_INFINITY
       : Math.max(...versions.map(({ version }) => priority(group, version).group));
-  return [...byGroup]
-    .map(
-      ([group, versions]): Group => ({
-        group,
-        versions: [...versions]
-          .map(([version, resources]) => {
-            const elsewhere = remote.get(apiVersionOf({ group, version }));
-            return { version, resources: [...resources].sort(byName), ...(elsewhere && { remote: elsewhere }) };
-          })
-          .sort(
-            (a, b) =>
-              priority(group, b.version).version - priority(group, a.version).version ||
-              compareVersions(a.version, b.version),
-          ),
-      }),
-    )
+  const remote = new Map((options.remote ?? []).map((one) => [apiVersionOf(one), one.resources]));
+  const local = Map.groupBy(infos, apiVersionOf);
+  const all = new Map([...(options.remote ?? []), ...infos].map((one) => [apiVersionOf(one), one]));
+  const versionOf = ({ group, version }: { readonly group: string; readonly version: string }): VersionOfGroup => {
+    const name = apiVersionOf({ group, version });
+    const elsewhere = remote.get(name);
+    return { version, resources: (local.get(name) ?? []).sort(byName), ...(elsewhere && { remote: elsewhere }) };
+  };
+  return [...Map.groupBy(all.values(), ({ group }) => group)]
+    .map(([group, versions]) => ({
+      group,
+      versions: versions
+        .map(versionOf)
+        .sort(
+          (a, b) =>
+            priority(group, b.version).version - priority(group, a.version).version ||
+            compareVersions(a.version, b.version),
+        ),
+    }))
     .sort((a, b) => groupRank(b) - groupRank(a) || (a.group < b.group ? -1 : 1));
 }
 

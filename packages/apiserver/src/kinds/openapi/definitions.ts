@@ -8,22 +8,28 @@ import type { Pause } from '@coracle/apimachinery/meta/pause';
 import type { Schema } from '@coracle/apimachinery/schema/schema';
 import { builtinKindOf, builtinSchema, hasBuiltinType } from '@coracle/apimachinery/types/builtin-types';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
-import { fieldDescription, kindDescription, metadataDescription } from './descriptions.ts';
-import { type EnumField, readEnums } from './texts/enum-values.ts';
-import { EVERYWHERE, readTypeTexts } from './texts/type-texts.ts';
+import {
+  type EnumField,
+  EVERYWHERE,
+  fieldDescription,
+  kindDescription,
+  metadataDescription,
+  readEnums,
+  readTypeTexts,
+} from './texts/type-texts.ts';
 
-export type Dialect = 'v3' | 'v2';
+type Dialect = 'v3' | 'v2';
 export type OpenApiObject = Record<string, unknown>;
 
 export const OBJECT_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
 const LIST_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta';
 
 /** `kubevirt.io/v1 VirtualMachine` -> `io.kubevirt.v1.VirtualMachine`. */
-export const customDefinitionName = (gvk: GroupVersionKind): string =>
+const customDefinitionName = (gvk: GroupVersionKind): string =>
   `${gvk.group.split('.').reverse().join('.')}.${gvk.version}.${gvk.kind}`;
 
 /** The definition name of a resource's kind. */
-export const definitionName = (info: ResourceInfo): string =>
+const definitionName = (info: ResourceInfo): string =>
   info.strategy.custom ? customDefinitionName(info) : (info.schema['x-coracle-name'] ?? customDefinitionName(info));
 
 /** Keys that mean the same in both dialects and in a Schema. */
@@ -149,7 +155,7 @@ export class Definitions {
           apiVersion: { description: fieldDescription('apiVersion'), type: 'string' },
           items: { description: `List of ${info.resource}`, type: 'array', items: this.kind(info) },
           kind: { description: fieldDescription('kind'), type: 'string' },
-          metadata: this.#described(this.builtin(LIST_META), 'metadata'),
+          metadata: this.#described(this.builtin(LIST_META), fieldDescription('metadata')),
         },
         ...(info.strategy.custom && selectableFields(info)),
         'x-kubernetes-group-version-kind': [{ group: info.group, kind: info.listKind, version: info.version }],
@@ -159,28 +165,31 @@ export class Definitions {
   }
 
   #named(name: string, schema: Schema): OpenApiObject {
-    if (!this.#found.has(name)) {
-      const definition: OpenApiObject = {};
-      // Put down before it is filled: a type may refer to itself.
-      this.#found.set(name, definition);
-      this.#within++;
-      Object.assign(definition, this.#inline(schema, { named: true }));
-      this.#within--;
-      if (name === OBJECT_META) this.#describeFields(definition, metadataDescription);
-      const kind = builtinKindOf(name);
-      const texts = this.#texts.get(name);
-      const description = texts?.text ?? (kind === undefined ? undefined : kindDescription(kind.kind));
-      if (description !== undefined) definition['description'] ??= description;
-      if (texts !== undefined) this.#describeFields(definition, (field) => texts.fields.get(field));
-      if (kind !== undefined) this.#describeFields(definition);
-      if (isBuiltin(name)) this.#describeFields(definition, (field) => this.#texts.get(EVERYWHERE)?.fields.get(field));
-      for (const [field, values] of this.#enums.get(name) ?? []) enumerate(definition, field, values);
-      if (kind !== undefined) {
-        const { everyGroup, ...gvk } = kind;
-        definition['x-kubernetes-group-version-kind'] = everyGroup
-          ? this.#groupVersions.map(({ group, version }) => ({ group, kind: kind.kind, version }))
-          : [gvk];
-      }
+    if (this.#found.has(name)) return this.ref(name);
+    const definition: OpenApiObject = {};
+    // Put down before it is filled: a type may refer to itself.
+    this.#found.set(name, definition);
+    this.#within++;
+    Object.assign(definition, this.#inline(schema, { named: true }));
+    this.#within--;
+    const kind = builtinKindOf(name);
+    const texts = this.#texts.get(name);
+    const description = texts?.text ?? (kind && kindDescription(kind.kind));
+    if (description !== undefined) definition['description'] ??= description;
+    this.#describeFields(
+      definition,
+      (field) =>
+        (name === OBJECT_META ? metadataDescription(field) : undefined) ??
+        texts?.fields.get(field) ??
+        (kind && fieldDescription(field)) ??
+        (isBuiltin(name) ? this.#texts.get(EVERYWHERE)?.fields.get(field) : undefined),
+    );
+    for (const [field, values] of this.#enums.get(name) ?? []) enumerate(definition, field, values);
+    if (kind !== undefined) {
+      const { everyGroup, ...gvk } = kind;
+      definition['x-kubernetes-group-version-kind'] = everyGroup
+        ? this.#groupVersions.map(({ group, version }) => ({ group, kind: kind.kind, version }))
+        : [gvk];
     }
     return this.ref(name);
   }
@@ -205,20 +214,19 @@ export class Definitions {
     return {
       apiVersion: { description: fieldDescription('apiVersion'), type: 'string' },
       kind: { description: fieldDescription('kind'), type: 'string' },
-      metadata: this.#described(this.builtin(OBJECT_META), 'metadata'),
+      metadata: this.#described(this.builtin(OBJECT_META), fieldDescription('metadata')),
     };
   }
 
-  #describeFields(definition: OpenApiObject, describe = fieldDescription): void {
-    const properties = definition['properties'] as Record<string, OpenApiObject> | undefined;
-    for (const field of Object.keys(properties ?? {})) {
-      if (properties?.[field] !== undefined) properties[field] = this.#described(properties[field], field, describe);
+  #describeFields(definition: OpenApiObject, describe: (field: string) => string | undefined): void {
+    const properties = (definition['properties'] ?? {}) as Record<string, OpenApiObject>;
+    for (const field of Object.keys(properties)) {
+      properties[field] = this.#described(properties[field]!, describe(field));
     }
   }
 
   /** OpenAPI 3.0 ignores what stands beside `$ref`, so a description needs `allOf` there; Swagger readers take both. */
-  #described(schema: OpenApiObject, field: string, describe = fieldDescription): OpenApiObject {
-    const description = describe(field);
+  #described(schema: OpenApiObject, description: string | undefined): OpenApiObject {
     if (description === undefined || schema['description'] !== undefined) return schema;
     return '$ref' in schema && this.#dialect === 'v3' ? { description, allOf: [schema] } : { description, ...schema };
   }
@@ -254,15 +262,11 @@ export class Definitions {
     const names = Object.keys(properties).sort();
     if (names.length > 0 || isWhole) {
       const common = isWhole ? this.#commonFields() : first;
-      out['properties'] = this.#convertAll(properties, { names, first, common });
+      out['properties'] = this.#convertAll(properties, { names, ...(first && { first }), ...(common && { common }) });
     }
-    if (schema.additionalProperties !== undefined) {
-      const extra = schema.additionalProperties;
-      out['additionalProperties'] = typeof extra === 'boolean' ? extra : this.#convert(extra);
-    }
-    if (isWhole) {
-      out['required'] = [...new Set([...(schema.required ?? []), 'kind', 'apiVersion'])];
-    }
+    const { additionalProperties: extra } = schema;
+    if (extra !== undefined) out['additionalProperties'] = typeof extra === 'boolean' ? extra : this.#convert(extra);
+    if (isWhole) out['required'] = [...new Set([...(schema.required ?? []), 'kind', 'apiVersion'])];
     if (this.#dialect === 'v3') this.#addV3(out, schema);
     else this.#reduceToV2(out, schema);
     return out;
@@ -275,11 +279,7 @@ export class Definitions {
       names,
       first = {},
       common = {},
-    }: {
-      readonly names: readonly string[];
-      readonly first?: OpenApiObject | undefined;
-      readonly common?: OpenApiObject | undefined;
-    },
+    }: Pick<PutOff, 'names'> & { readonly first?: OpenApiObject; common?: OpenApiObject },
   ): OpenApiObject {
     const out: OpenApiObject = Object.assign(Object.create(null), first);
     if (this.#within === 0 && names.length > this.#left) {
@@ -291,11 +291,7 @@ export class Definitions {
     return out;
   }
 
-  #field(
-    out: OpenApiObject,
-    name: string,
-    { properties, common }: { readonly properties: Readonly<Record<string, Schema>>; readonly common: OpenApiObject },
-  ): void {
+  #field(out: OpenApiObject, name: string, { properties, common }: Pick<PutOff, 'properties' | 'common'>): void {
     this.#left--;
     out[name] = Object.hasOwn(common, name) ? common[name] : this.#convert(properties[name]!);
   }

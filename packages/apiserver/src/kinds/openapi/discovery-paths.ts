@@ -1,8 +1,8 @@
 /** The paths of discovery in OpenAPI; only groups that are built in have theirs there. */
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import type { Definitions, OpenApiObject } from './definitions.ts';
-import { operationId, operationTag } from './operation-names.ts';
-import { groupVersionPath, groupVersionsOf } from './operations.ts';
+import others from './discovery-paths.json' with { type: 'json' };
+import { groupVersionPath, groupVersionsOf, operationId, operationTag } from './operations.ts';
 
 const META = 'io.k8s.apimachinery.pkg.apis.meta.v1';
 const TYPES = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'];
@@ -40,58 +40,40 @@ export function discoveryPath(
   return answer && { get: renderV3(answer, definitions) };
 }
 
+const TYPED = { consumes: TYPES, produces: TYPES };
+
+/** What a group or one of its versions is reported at, as a kind of `meta/v1`. */
+const typedAnswer = (
+  of: Parameters<typeof operationTag>[0],
+  what: string,
+  { kind = what, description }: { readonly kind?: string; readonly description: string },
+): Answer => ({
+  ...TYPED,
+  description,
+  operationId: operationId(of, 'get', what),
+  tag: operationTag(of),
+  definition: `${META}.${kind}`,
+});
+
 /** What tells which groups, versions and resources there are, and who signs the tokens of accounts. */
 function discoveryAnswers(infos: readonly ResourceInfo[]): ReadonlyMap<string, Answer> {
-  const answers = new Map<string, Answer>();
-  const add = (path: string, answer: Answer): void => {
-    answers.set(path, answer);
-  };
-  const reported = { consumes: TYPES, produces: TYPES };
-  const versions = { ...reported, description: 'the versions that are served' };
-  add('/api/', {
-    ...versions,
-    operationId: operationId({ group: '' }, 'get', 'APIVersions'),
-    tag: operationTag({ group: '' }),
-    definition: `${META}.APIVersions`,
-  });
-  add('/apis/', { ...versions, operationId: 'getAPIVersions', tag: 'apis', definition: `${META}.APIGroupList` });
+  const description = 'the versions that are served';
+  const answers = new Map<string, Answer>([
+    ['/api/', typedAnswer({ group: '' }, 'APIVersions', { description })],
+    [
+      '/apis/',
+      { ...TYPED, description, operationId: 'getAPIVersions', tag: 'apis', definition: `${META}.APIGroupList` },
+    ],
+  ]);
   for (const gv of groupVersionsOf(infos.filter(({ strategy }) => !strategy.custom))) {
-    if (gv.group !== '')
-      add(`/apis/${gv.group}/`, {
-        ...reported,
-        description: 'what the group holds',
-        operationId: operationId({ group: gv.group }, 'get', 'APIGroup'),
-        tag: operationTag({ group: gv.group }),
-        definition: `${META}.APIGroup`,
-      });
-    add(`${groupVersionPath(gv)}/`, {
-      ...reported,
-      description: 'the resources that are served',
-      operationId: operationId(gv, 'get', 'APIResources'),
-      tag: operationTag(gv),
-      definition: `${META}.APIResourceList`,
-    });
+    const { group } = gv;
+    if (group !== '') {
+      answers.set(`/apis/${group}/`, typedAnswer({ group }, 'APIGroup', { description: 'what the group holds' }));
+    }
+    const resources = { kind: 'APIResourceList', description: 'the resources that are served' };
+    answers.set(`${groupVersionPath(gv)}/`, typedAnswer(gv, 'APIResources', resources));
   }
-  add('/version/', {
-    description: 'the version of the server',
-    operationId: 'getCodeVersion',
-    tag: 'version',
-    definition: 'io.k8s.apimachinery.pkg.version.Info',
-    consumes: ['application/json'],
-    produces: ['application/json'],
-  });
-  add('/.well-known/openid-configuration/', {
-    description: 'who issues the tokens of service accounts, as OpenID Connect tells it',
-    operationId: 'getServiceAccountIssuerOpenIDConfiguration',
-    tag: 'WellKnown',
-    produces: ['application/json'],
-  });
-  add('/openid/v1/jwks/', {
-    description: 'the public keys that tokens of service accounts are checked with',
-    operationId: 'getServiceAccountIssuerOpenIDKeyset',
-    tag: 'openid',
-    produces: ['application/jwk-set+json'],
-  });
+  for (const [path, answer] of Object.entries<Answer>(others)) answers.set(path, answer);
   return answers;
 }
 
@@ -103,10 +85,7 @@ const render = (answer: Answer, definitions: Definitions): OpenApiObject => ({
   ...(answer.consumes && { consumes: answer.consumes }),
   produces: answer.produces,
   responses: {
-    '200': {
-      description: 'OK',
-      schema: schemaOf(answer, definitions),
-    },
+    '200': { description: 'OK', schema: schemaOf(answer, definitions) },
     '401': { description: 'Unauthorized' },
   },
 });

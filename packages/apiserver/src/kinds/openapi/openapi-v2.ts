@@ -5,8 +5,7 @@ import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import { Definitions, type OpenApiObject } from './definitions.ts';
 import { discoveryPaths } from './discovery-paths.ts';
 import { answerSchema, answerTypes, bodySchema, moreResponses, patchTypes, STATUS } from './openapi-v3.ts';
-import { operationTag } from './operation-names.ts';
-import { groupVersionsOf, type Operation, renderPaths } from './operations.ts';
+import { groupVersionsOf, type Operation, operationTag, renderPaths } from './operations.ts';
 import { queryParameters } from './query-parameters.ts';
 
 /**

@@ -7,14 +7,21 @@ import { versionInfo } from '@coracle/apimachinery/meta/version-info';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import { Definitions, type OpenApiObject } from './definitions.ts';
 import { discoveryDocuments, discoveryPath } from './discovery-paths.ts';
-import { operationTag } from './operation-names.ts';
-import { groupVersionPath, groupVersionsOf, type Operation, renderPaths, WATCH_EVENT } from './operations.ts';
+import {
+  type Action,
+  groupVersionPath,
+  groupVersionsOf,
+  type Operation,
+  operationTag,
+  renderPaths,
+  WATCH_EVENT,
+} from './operations.ts';
 import { queryParameters } from './query-parameters.ts';
 import { typeTextsDigest } from './texts/type-texts.ts';
 
 export const STATUS = 'io.k8s.apimachinery.pkg.apis.meta.v1.Status';
-export const DELETE_OPTIONS = 'io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions';
-export const PATCH = 'io.k8s.apimachinery.pkg.apis.meta.v1.Patch';
+const DELETE_OPTIONS = 'io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions';
+const PATCH = 'io.k8s.apimachinery.pkg.apis.meta.v1.Patch';
 
 const FULL_TYPES = ['application/json', 'application/yaml'];
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
@@ -37,27 +44,21 @@ export function answerTypes({ action, answer, info, subresource }: Operation): s
   return streams ? [...types, 'application/json;stream=watch', `${PROTOBUF};stream=watch`] : types;
 }
 
+const MORE_ANSWERS: Partial<Record<Action, readonly string[]>> = {
+  post: ['201', '202'],
+  put: ['201'],
+  patch: ['201'],
+  delete: ['202'],
+};
+
 /** The answers beside 200 and 401, with what they hold. */
 export function moreResponses({ action, info }: Operation, content: OpenApiObject): Record<string, OpenApiObject> {
-  const created = { '201': { description: 'Created', ...content } };
-  const accepted = { '202': { description: 'Accepted', ...content } };
-  switch (action) {
-    case 'post':
-      return { ...created, ...accepted };
-    case 'put':
-      return created;
-    case 'patch':
-      return info.strategy.custom ? {} : created;
-    case 'delete':
-      return accepted;
-    case 'get':
-    case 'list':
-    case 'watch':
-    case 'watchlist':
-    case 'deletecollection':
-    case 'connect':
-      return {};
-  }
+  const codes = action === 'patch' && info.strategy.custom ? [] : (MORE_ANSWERS[action] ?? []);
+  const described = (code: string): OpenApiObject => ({
+    description: code === '201' ? 'Created' : 'Accepted',
+    ...content,
+  });
+  return Object.fromEntries(codes.map((code) => [code, described(code)]));
 }
 
 /**
@@ -122,7 +123,8 @@ function renderOperation(operation: Operation, definitions: Definitions): OpenAp
   const { info, gvk } = operation;
   const answer = answerSchema(operation, definitions);
   const content = Object.fromEntries(answerTypes(operation).map((type) => [type, { schema: answer }]));
-  const body = bodyContent(operation, definitions);
+  const body = bodySchema(operation, definitions);
+  const bodyTypes = operation.body === 'patch' ? patchTypes(info) : ['*/*'];
   const parameters = queryParameters(operation).map(({ name, type, description }) => ({
     name,
     in: 'query',
@@ -134,7 +136,12 @@ function renderOperation(operation: Operation, definitions: Definitions): OpenAp
     description: operation.description,
     operationId: operation.operationId,
     ...(parameters.length > 0 && { parameters }),
-    ...(body !== undefined && { requestBody: { content: body, required: operation.body !== 'deleteOptions' } }),
+    ...(body !== undefined && {
+      requestBody: {
+        content: Object.fromEntries(bodyTypes.map((type) => [type, { schema: body }])),
+        required: operation.body !== 'deleteOptions',
+      },
+    }),
     responses: {
       '200': { description: 'OK', content },
       ...moreResponses(operation, { content }),
@@ -166,25 +173,13 @@ export function bodySchema({ body, info }: Operation, definitions: Definitions):
   return definitions.builtin(body.definition);
 }
 
-function bodyContent(operation: Operation, definitions: Definitions): OpenApiObject | undefined {
-  const schema = bodySchema(operation, definitions);
-  if (schema === undefined) return undefined;
-  const types = operation.body === 'patch' ? patchTypes(operation.info) : ['*/*'];
-  return Object.fromEntries(types.map((type) => [type, { schema }]));
-}
-
 /**
  * What has a document, as it stands in the index: group versions with what is served in them (`api/v1`, `apis/apps/v1`),
  * and paths of discovery, which hold nothing (`api`, `apis/apps`, `version`).
  */
 export function openApiV3Paths(infos: readonly ResourceInfo[]): Map<string, readonly ResourceInfo[]> {
-  const byPath = new Map<string, ResourceInfo[]>(discoveryDocuments(infos).map((path) => [path, []]));
-  for (const info of infos) {
-    const path = groupVersionPath(info).slice(1);
-    const members = byPath.get(path);
-    if (members === undefined) byPath.set(path, [info]);
-    else members.push(info);
-  }
+  const byPath = new Map<string, readonly ResourceInfo[]>(discoveryDocuments(infos).map((path) => [path, []]));
+  for (const [path, members] of Map.groupBy(infos, groupVersionPath)) byPath.set(path.slice(1), members);
   return byPath;
 }
 
@@ -197,10 +192,7 @@ export function openApiV3Paths(infos: readonly ResourceInfo[]): Map<string, read
 export async function openApiV3Hash(infos: readonly ResourceInfo[], pause: Pause = NO_PAUSE): Promise<string> {
   const parts = await hashedParts(infos, pause);
   const digest = await crypto.subtle.digest('SHA-512', joinBytes(parts));
-  return [...new Uint8Array(digest)]
-    .map((byte) => byte.toString(16).padStart(2, '0'))
-    .join('')
-    .toUpperCase();
+  return new Uint8Array(digest).toHex().toUpperCase();
 }
 
 async function hashedParts(infos: readonly ResourceInfo[], pause: Pause): Promise<Uint8Array[]> {

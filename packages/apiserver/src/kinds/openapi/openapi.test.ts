@@ -7,7 +7,7 @@ import { builtinResources } from '../builtin/builtin-resources.ts';
 import { rootSchemaOf } from '../custom/crd-schema.ts';
 import { openApiV2 } from './openapi-v2.ts';
 import { openApiV3, openApiV3Discovery, openApiV3Hash, openApiV3Paths } from './openapi-v3.ts';
-import { readEnums } from './texts/enum-values.ts';
+import { readEnums } from './texts/type-texts.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: documents are walked as the open JSON they are.
 type Doc = any;

@@ -2,10 +2,9 @@
 import { apiVersionOf, type GroupVersionKind } from '@coracle/apimachinery/meta/gvk';
 import type { Pause } from '@coracle/apimachinery/meta/pause';
 import type { ResourceInfo, SubresourceInfo } from '@coracle/apimachinery/types/resource';
-import { operationId } from './operation-names.ts';
 import table from './operations.json' with { type: 'json' };
 
-export type HttpMethod = 'get' | 'post' | 'put' | 'patch' | 'delete' | 'head' | 'options';
+type HttpMethod = 'get' | 'post' | 'put' | 'patch' | 'delete' | 'head' | 'options';
 /** `x-kubernetes-action`. */
 export type Action =
   | 'get'
@@ -48,7 +47,25 @@ const SUBRESOURCE_TYPES: Readonly<Record<string, string>> = {
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-export const groupVersionPath = (gv: { readonly group: string; readonly version: string }): string =>
+/** A group version, or a group. Operations are named as kube-openapi does: generated clients call their functions so. */
+type OfGroup = GroupVersion | { readonly group: string };
+type GroupVersion = { readonly group: string; readonly version: string };
+
+/** Letters and digits of `text`; what follows another character is capital. */
+const word = (text: string): string => text.replace(/[^A-Za-z0-9_]+(.?)/g, (_, next: string) => next.toUpperCase());
+
+const groupWord = ({ group }: { readonly group: string }): string =>
+  group === '' ? 'core' : group.replace(/\.k8s\.io$/, '');
+
+/** `delete`, `CollectionNamespacedPod` -> `deleteCoreV1CollectionNamespacedPod`. Without a version: of the group. */
+export const operationId = (gv: OfGroup, verb: string, rest: string): string =>
+  `${verb}${capital(word(groupWord(gv)))}${'version' in gv ? capital(word(gv.version)) : ''}${rest}`;
+
+/** `core_v1`, `rbacAuthorization_v1`, `kubevirtIo_v1`. Without a version: of the group. */
+export const operationTag = (gv: OfGroup): string =>
+  `${word(groupWord(gv))}${'version' in gv ? `_${word(gv.version)}` : ''}`;
+
+export const groupVersionPath = (gv: GroupVersion): string =>
   gv.group === '' ? `/api/${gv.version}` : `/apis/${apiVersionOf(gv)}`;
 
 /** A row of `operations.json`; words in braces stand for what a resource has there. */
@@ -62,7 +79,7 @@ interface OperationRow extends Pick<Operation, 'path' | 'method' | 'action' | 'd
 }
 
 /** Every operation that a resource and its subresources offer, in the order of their paths. */
-export function operationsOf(info: ResourceInfo): Operation[] {
+function operationsOf(info: ResourceInfo): Operation[] {
   const { kind, namespaced, resource, strategy } = info;
   const values: Readonly<Record<string, string>> = {
     base: groupVersionPath(info),
@@ -198,8 +215,6 @@ export async function renderPaths(
 const TOGETHER = 20;
 
 /** The distinct group versions of some resources. */
-export const groupVersionsOf = (
-  infos: readonly ResourceInfo[],
-): { readonly group: string; readonly version: string }[] => [
+export const groupVersionsOf = (infos: readonly ResourceInfo[]): GroupVersion[] => [
   ...new Map(infos.map(({ group, version }) => [apiVersionOf({ group, version }), { group, version }])).values(),
 ];

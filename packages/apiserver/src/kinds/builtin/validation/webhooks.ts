@@ -21,18 +21,18 @@ import { type RuleCheck, validateByRules } from './table-rules.ts';
 const URL_FORM = '; desired format: https://host[/path]';
 
 /** Versions of the reviews that are sent, each once. */
-const versions: RuleCheck = (errors, value, { at }) => {
+export function validateReviewVersions(errors: FieldError[], versions: readonly string[], at: string): void {
   const seen = new Set<string>();
-  validateEach(errors, textsAt(value), (version, i) => {
+  validateEach(errors, versions, (version, i) => {
     if (seen.has(version)) return [invalid(`${at}[${i}]`, version, 'duplicate version')];
     seen.add(version);
     return invalidEach(`${at}[${i}]`, version, checkDns1035Label(version));
   });
-};
+}
 
 const CHECKS: Readonly<Record<string, RuleCheck>> = {
   ...MATCHING,
-  versions,
+  versions: (errors, versions, { at }) => validateReviewVersions(errors, textsAt(versions), at),
   client: (errors, config, { at }) => validateClientConfig(errors, config, at),
   matchConditions: (errors, _conditions, { at, self }) => validateMatchConditions(errors, objectAt(self), { at }),
 };
@@ -67,21 +67,23 @@ function urlErrors(text: string, at: string): FieldError[] {
   const url = URL.parse(text);
   if (!url) {
     const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(text)?.[1] ?? '';
-    const errors = scheme === 'https' ? [] : [invalid(at, scheme, `'https' is the only allowed URL scheme${URL_FORM}`)];
-    return [...errors, invalid(at, '', `host must be specified${URL_FORM}`)];
+    return [...(scheme === 'https' ? [] : [wrongScheme(at, scheme)]), noHost(at)];
   }
   const scheme = url.protocol.slice(0, -1);
   const user = url.password === '' ? url.username : `${url.username}:${url.password}`;
-  const errors: FieldError[] = [];
-  if (scheme !== 'https') errors.push(invalid(at, scheme, `'https' is the only allowed URL scheme${URL_FORM}`));
-  if (url.host === '' || !HAS_HOST.test(text)) errors.push(invalid(at, '', `host must be specified${URL_FORM}`));
-  if (user !== '') errors.push(invalid(at, user, 'user information is not permitted in the URL'));
-  if (url.hash.length > 1) errors.push(invalid(at, url.hash.slice(1), 'fragments are not permitted in the URL'));
-  if (url.search.length > 1) {
-    errors.push(invalid(at, url.search.slice(1), 'query parameters are not permitted in the URL'));
-  }
-  return errors;
+  const [fragment, query] = [url.hash.slice(1), url.search.slice(1)];
+  return [
+    ...(scheme === 'https' ? [] : [wrongScheme(at, scheme)]),
+    ...(url.host === '' || !HAS_HOST.test(text) ? [noHost(at)] : []),
+    ...(user === '' ? [] : [invalid(at, user, 'user information is not permitted in the URL')]),
+    ...(fragment === '' ? [] : [invalid(at, fragment, 'fragments are not permitted in the URL')]),
+    ...(query === '' ? [] : [invalid(at, query, 'query parameters are not permitted in the URL')]),
+  ];
 }
+
+const wrongScheme = (at: string, scheme: string): FieldError =>
+  invalid(at, scheme, `'https' is the only allowed URL scheme${URL_FORM}`);
+const noHost = (at: string): FieldError => invalid(at, '', `host must be specified${URL_FORM}`);
 
 function validateService(errors: FieldError[], service: unknown, at: string): void {
   // Upstream's callers hand the two over in the wrong order, so that each is missed under the other's name.

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { builtinKindOf, builtinSchema, builtinTypeNames } from '../../../../../apimachinery/src/types/builtin-types.ts';
-import { fieldDescription, kindDescription, metadataDescription } from '../descriptions.ts';
-import { EVERYWHERE, readTypeTexts } from './type-texts.ts';
+import { EVERYWHERE, fieldDescription, kindDescription, metadataDescription, readTypeTexts } from './type-texts.ts';
 
 const OBJECT_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
 const texts = readTypeTexts();
