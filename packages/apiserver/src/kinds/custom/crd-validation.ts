@@ -70,7 +70,7 @@ function specErrors(spec: CrdSpec, old: Crd | undefined): FieldError[] {
   const shared = sharedBy(versions);
   const decision: Decision = { spec, before: old?.spec, shared };
   const errors: FieldError[] = [];
-  validateByRules(errors, rules.spec, { self: spec, at: 'spec', name: '' });
+  validateByRules(errors, rules.spec, { self: spec, at: 'spec' });
   addAll(errors, missingSchemaErrors(decision));
   if (spec.preserveUnknownFields === true && hasDefaults(spec)) {
     errors.push(invalid('spec.preserveUnknownFields', true, 'must be false in order to use defaults in the schema'));
@@ -220,7 +220,7 @@ function versionSetErrors(versions: readonly CrdVersion[]): FieldError[] {
 }
 
 const validateNames = (errors: FieldError[], names: CrdNames, at: string): void =>
-  validateByRules(errors, rules.names, { self: names, at, name: '' });
+  validateByRules(errors, rules.names, { self: names, at });
 
 /** Data may lie in every version named here, so none of them may be forgotten. */
 function storedVersionErrors({ spec, status }: Crd): FieldError[] {

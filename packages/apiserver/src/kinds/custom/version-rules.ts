@@ -9,7 +9,7 @@ import { typeText } from './structural-rules.ts';
 
 /** Adds what is wrong with a printer column. Its path is reported by the name that the older versions of the API give it. */
 export const validateColumn = (errors: FieldError[], column: CrdColumn, at: string): void =>
-  validateByRules(errors, rules.column, { self: column, at, name: '' });
+  validateByRules(errors, rules.column, { self: column, at });
 
 /** Adds what is wrong with the paths of the scale subresource. */
 export function validateSubresources(
@@ -18,7 +18,7 @@ export function validateSubresources(
   at: string,
 ): void {
   const scale = subresources?.scale;
-  if (scale !== undefined) validateByRules(errors, rules.scale, { self: scale, at: `${at}.scale`, name: '' });
+  if (scale !== undefined) validateByRules(errors, rules.scale, { self: scale, at: `${at}.scale` });
 }
 
 const MAX_SELECTABLE_FIELDS = 8;

@@ -1,6 +1,11 @@
 /** Validation of ValidatingAdmissionPolicy, MutatingAdmissionPolicy and their bindings. */
 
-import { checkDns1035Label, checkQualifiedName, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
+import {
+  byteLength,
+  checkDns1035Label,
+  checkQualifiedName,
+  checkSubdomain,
+} from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import {
   isObject,
@@ -11,44 +16,55 @@ import {
   valueAt,
 } from '@coracle/apimachinery/types/read-value';
 import {
-  addAll,
   duplicate,
   invalid,
   invalidEach,
-  oneOf,
   required,
   unsupported,
-  validateEach,
+  validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
 import { BOOL, type CelType, DYN, JSON_PATCH, listOf, MUTATION_OBJECT, NULL, STRING } from '@coracle/cel/cel';
 import { expressionVariables, typeOfVariables } from '../policy-expressions.ts';
 import rules from './admission-rules.json' with { type: 'json' };
 import { checkExpression, MATCHING, validateMatchConditions } from './admission-rules.ts';
-import { validateConditions } from './conditions.ts';
-import { byRules, type RuleCheck, validateByRules } from './table-rules.ts';
+import { byRules, type RuleCheck, validateByRules, validateConditions } from './table-rules.ts';
 
 const MAX_AUDIT_ANNOTATIONS = 20;
 const MAX_VALUE_EXPRESSION_BYTES = 5 * 1024;
 
-type Libraries = readonly 'mutation'[];
-
-/** The names of a policy: with and without `authorizer`. */
+/** The names of a policy. */
 interface Names {
   readonly params: CelType | undefined;
   /** Undefined where nothing declares `variables`. */
   readonly variables: CelType | undefined;
-  readonly libraries: Libraries;
+  readonly libraries: readonly 'mutation'[];
 }
 
-const full = ({ params, variables, libraries }: Names) => ({
-  variables: expressionVariables({ params, authorizer: true, ...(variables && { variables }) }),
-  libraries,
-});
+const variablesOf = ({ params, variables }: Names, authorizer: boolean): Record<string, CelType> =>
+  expressionVariables({ params, authorizer, ...(variables && { variables }) });
 
-/** What both kinds of policies share; the names that their own expressions may use. */
-function validateShared(spec: JsonObject, libraries: Libraries, errors: FieldError[]): Names {
+/** Validates the expression of a part of a policy, which may use all its names; the type of its result if it has one. */
+function validateExpression(
+  errors: FieldError[],
+  part: unknown,
+  { at, names, resultTypes }: { readonly at: string; readonly names: Names; readonly resultTypes?: readonly CelType[] },
+): CelType | undefined {
+  const expression = textAt(part, 'expression');
+  const field = `${at}.expression`;
+  const { libraries } = names;
+  if (expression.trim() !== '') {
+    const variables = variablesOf(names, true);
+    return checkExpression(errors, expression, { field, variables, libraries, ...(resultTypes && { resultTypes }) });
+  }
+  errors.push(required(field, 'expression is not specified'));
+  return undefined;
+}
+
+/** Validates what both kinds of policies share; the names that their own expressions may use. */
+function validateShared(errors: FieldError[], spec: JsonObject, libraries: Names['libraries']): Names {
   const params = isObject(valueAt(spec, 'paramKind')) ? DYN : undefined;
-  validateByRules(errors, rules.policy, { self: spec, at: 'spec', name: '', checks: { ...MATCHING, groupVersion } });
+  const checks = { ...MATCHING.checks, groupVersion };
+  validateByRules(errors, rules.policy, { ...MATCHING, self: spec, at: 'spec', checks });
   validateMatchConditions(errors, spec, { at: 'spec.matchConditions', params });
   const fields: Record<string, CelType> = {};
   const variables = objectsAt(spec, 'variables');
@@ -56,19 +72,13 @@ function validateShared(spec: JsonObject, libraries: Libraries, errors: FieldErr
     // Each sees all before it.
     const at = `spec.variables[${i}]`;
     const name = textAt(variable, 'name');
-    const expression = textAt(variable, 'expression');
     if (name.trim() === '') errors.push(required(`${at}.name`, 'name is not specified'));
     else if (!isIdentifier(name)) errors.push(invalid(`${at}.name`, name, 'name is not a valid CEL identifier'));
     else if (Object.hasOwn(fields, name)) errors.push(duplicate(`${at}.name`, name));
-    if (expression.trim() === '') {
-      errors.push(required(`${at}.expression`, 'expression is not specified'));
-      continue;
-    }
     // The types of patches are known to mutations only.
-    const names = full({ params, variables: typeOfVariables(fields), libraries: [] });
-    const checked = checkExpression(expression, `${at}.expression`, names);
-    addAll(errors, checked.errors);
-    fields[name] = checked.type ?? DYN;
+    const names: Names = { params, variables: typeOfVariables(fields), libraries: [] };
+    const type = validateExpression(errors, variable, { at, names });
+    if (textAt(variable, 'expression').trim() !== '') fields[name] = type ?? DYN;
   }
   // A validating policy without variables is compiled without the name, a mutating one always with it.
   const composed = libraries.includes('mutation') || variables.length > 0;
@@ -101,7 +111,7 @@ const groupVersion: RuleCheck = (errors, value, { at }) => {
 export function validateValidatingPolicy(object: JsonObject): readonly FieldError[] {
   const spec = objectAt(object, 'spec');
   const errors: FieldError[] = [];
-  const names = validateShared(spec, [], errors);
+  const names = validateShared(errors, spec, []);
   validateConditions(errors, objectAt(object, 'status'), 'status');
   const validations = objectsAt(spec, 'validations');
   const annotations = objectsAt(spec, 'auditAnnotations');
@@ -109,84 +119,69 @@ export function validateValidatingPolicy(object: JsonObject): readonly FieldErro
     const detail = 'validations or auditAnnotations must contain at least one item';
     return [...errors, required('spec.validations', detail), required('spec.auditAnnotations', detail)];
   }
-  const validateOne = (one: JsonObject, i: number) => validationErrors(one, `spec.validations[${i}]`, names);
-  validateEach(errors, validations, validateOne);
+  validateNested(errors, validations, (one, i) => validateOne(errors, one, { at: `spec.validations[${i}]`, names }));
   if (annotations.length > MAX_AUDIT_ANNOTATIONS) {
     const detail = `must not have more than ${MAX_AUDIT_ANNOTATIONS} auditAnnotations`;
     errors.push(invalid('spec.auditAnnotations', annotations, detail));
   }
   const keys = new Set<string>();
-  const validateAnnotation = (annotation: JsonObject, i: number): FieldError[] => {
+  validateNested(errors, annotations, (annotation, i) => {
     const at = `spec.auditAnnotations[${i}]`;
     const key = textAt(annotation, 'key');
-    const found = annotationErrors(annotation, { at, policy: textAt(object, 'metadata', 'name'), names });
-    if (keys.has(key)) found.push(duplicate(`${at}.key`, key));
+    validateAnnotation(errors, annotation, { at, policy: textAt(object, 'metadata', 'name'), names });
+    if (keys.has(key)) errors.push(duplicate(`${at}.key`, key));
     keys.add(key);
-    return found;
-  };
-  validateEach(errors, annotations, validateAnnotation);
+  });
   return errors;
 }
 
-function validationErrors(validation: JsonObject, at: string, names: Names): FieldError[] {
-  const errors: FieldError[] = [];
-  const expression = textAt(validation, 'expression');
-  if (expression.trim() === '') errors.push(required(`${at}.expression`, 'expression is not specified'));
-  else {
-    const how = { ...full(names), resultTypes: [BOOL] };
-    errors.push(...checkExpression(expression, `${at}.expression`, how).errors);
-  }
-  const messageExpression = textAt(validation, 'messageExpression');
-  if (messageExpression !== '' && messageExpression.trim() === '') {
-    errors.push(invalid(`${at}.messageExpression`, messageExpression, 'must be non-empty if specified'));
-  } else if (messageExpression !== '') {
-    const { params, variables } = names;
-    const how = {
-      variables: expressionVariables({ params, authorizer: false, ...(variables && { variables }) }),
-      resultTypes: [STRING],
-    };
-    errors.push(...checkExpression(messageExpression, `${at}.messageExpression`, how).errors);
-  }
-  validateByRules(errors, rules.validation, { self: validation, at, name: '' });
-  return errors;
+interface Part {
+  readonly at: string;
+  readonly names: Names;
 }
 
-function annotationErrors(
+function validateOne(errors: FieldError[], validation: JsonObject, { at, names }: Part): void {
+  validateExpression(errors, validation, { at, names, resultTypes: [BOOL] });
+  const message = textAt(validation, 'messageExpression');
+  const field = `${at}.messageExpression`;
+  if (message !== '' && message.trim() === '') errors.push(invalid(field, message, 'must be non-empty if specified'));
+  else if (message !== '') {
+    checkExpression(errors, message, { field, variables: variablesOf(names, false), resultTypes: [STRING] });
+  }
+  validateByRules(errors, rules.validation, { self: validation, at });
+}
+
+function validateAnnotation(
+  errors: FieldError[],
   annotation: JsonObject,
-  { at, policy, names }: { readonly at: string; readonly policy: string; readonly names: Names },
-): FieldError[] {
+  { at, policy, names }: Part & { readonly policy: string },
+): void {
   const key = textAt(annotation, 'key');
   const name = `${policy}/${key}`;
-  const errors =
-    policy === ''
-      ? [invalid(`${at}.key`, key, 'requires metadata.name be non-empty')]
-      : invalidEach(`${at}.key`, name, checkQualifiedName(name));
-  const written = textAt(annotation, 'valueExpression');
-  const expression = written.trim();
-  if (expression === '') return [...errors, required(`${at}.valueExpression`, 'valueExpression is not specified')];
-  if (new TextEncoder().encode(expression).length > MAX_VALUE_EXPRESSION_BYTES) {
-    const detail = `must not exceed ${MAX_VALUE_EXPRESSION_BYTES} bytes in length`;
-    return [...errors, required(`${at}.valueExpression`, detail)];
-  }
-  const how = { ...full(names), resultTypes: [STRING, NULL] };
-  const checked = checkExpression(expression, `${at}.valueExpression`, how);
+  if (policy === '') errors.push(invalid(`${at}.key`, key, 'requires metadata.name be non-empty'));
+  else errors.push(...invalidEach(`${at}.key`, name, checkQualifiedName(name)));
   // Compiled without the blanks around it, and shown with them.
-  return [...errors, ...checked.errors.map((error) => ({ ...error, value: written }))];
+  const shown = textAt(annotation, 'valueExpression');
+  const expression = shown.trim();
+  const field = `${at}.valueExpression`;
+  if (expression === '') errors.push(required(field, 'valueExpression is not specified'));
+  else if (byteLength(expression) > MAX_VALUE_EXPRESSION_BYTES) {
+    errors.push(required(field, `must not exceed ${MAX_VALUE_EXPRESSION_BYTES} bytes in length`));
+  } else {
+    const { libraries } = names;
+    const how = { variables: variablesOf(names, true), libraries, resultTypes: [STRING, NULL] };
+    checkExpression(errors, expression, { ...how, field, shown });
+  }
 }
 
 export function validateMutatingPolicy(object: JsonObject): readonly FieldError[] {
   const spec = objectAt(object, 'spec');
   const errors: FieldError[] = [];
-  const names = validateShared(spec, ['mutation'], errors);
+  const names = validateShared(errors, spec, ['mutation']);
   const mutations = objectsAt(spec, 'mutations');
   if (mutations.length === 0) errors.push(required('spec.mutations', 'mutations must contain at least one item'));
-  const validateOne = (one: JsonObject, i: number) => mutationErrors(one, `spec.mutations[${i}]`, names);
-  validateEach(errors, mutations, validateOne);
-  if (textAt(spec, 'reinvocationPolicy') === '') errors.push(required('spec.reinvocationPolicy'));
-  else {
-    const at = { name: 'reinvocationPolicy', path: 'spec.reinvocationPolicy' };
-    errors.push(...oneOf(spec, at, ['IfNeeded', 'Never']));
-  }
+  validateNested(errors, mutations, (one, i) => validateMutation(errors, one, { at: `spec.mutations[${i}]`, names }));
+  validateByRules(errors, rules.reinvocation, { self: spec, at: 'spec' });
   return errors;
 }
 
@@ -195,29 +190,24 @@ const PATCH_TYPES = [
   { type: 'JSONPatch', field: 'jsonPatch', other: 'applyConfiguration', result: listOf(JSON_PATCH) },
 ] as const;
 
-function mutationErrors(mutation: JsonObject, at: string, names: Names): FieldError[] {
+function validateMutation(errors: FieldError[], mutation: JsonObject, { at, names }: Part): void {
   const patchType = textAt(mutation, 'patchType');
-  if (patchType === '') return [required(`${at}.patchType`)];
   const kind = PATCH_TYPES.find(({ type }) => type === patchType);
-  if (!kind) {
+  if (patchType === '') errors.push(required(`${at}.patchType`));
+  else if (!kind) {
     const types = PATCH_TYPES.map(({ type }) => type);
-    return [unsupported(`${at}.patchType`, patchType, types)];
+    errors.push(unsupported(`${at}.patchType`, patchType, types));
   }
-  const errors: FieldError[] = [];
+  if (!kind) return;
   if (valueAt(mutation, kind.other) !== undefined) {
     const detail = `must not be specified when patchType is ${patchType}`;
     errors.push(invalid(`${at}.${kind.other}`, `{${kind.other}}`, detail));
   }
   const body = valueAt(mutation, kind.field);
-  if (!isObject(body)) {
-    return [...errors, required(`${at}.${kind.field}`, `must be specified when patchType is ${patchType}`)];
-  }
-  const field = `${at}.${kind.field}.expression`;
-  const expression = textAt(body, 'expression');
-  if (expression.trim() === '') return [...errors, required(field, 'expression is not specified')];
-  const how = { ...full(names), resultTypes: [kind.result] };
-  return [...errors, ...checkExpression(expression, field, how).errors];
+  const field = `${at}.${kind.field}`;
+  if (!isObject(body)) errors.push(required(field, `must be specified when patchType is ${patchType}`));
+  else validateExpression(errors, body, { at: field, names, resultTypes: [kind.result] });
 }
 
-export const validateMutatingBinding = byRules(rules.binding, { checks: MATCHING });
-export const validateValidatingBinding = byRules([...rules.binding, ...rules.actions], { checks: MATCHING });
+export const validateMutatingBinding = byRules(rules.binding, MATCHING);
+export const validateValidatingBinding = byRules([...rules.binding, ...rules.actions], MATCHING);

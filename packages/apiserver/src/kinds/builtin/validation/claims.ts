@@ -1,28 +1,23 @@
 /** Validation of PersistentVolumeClaims (core/validation). */
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import { checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { exceeds, quantityValue, readQuantity } from '@coracle/apimachinery/quantity/quantity';
 import { isObject, type JsonObject, listAt, objectAt, textAt, valueAt } from '@coracle/apimachinery/types/read-value';
-import { validateLabelSelector } from '@coracle/apimachinery/validation/affinity';
 import {
   forbidden,
   IMMUTABLE,
   immutable,
   invalid,
-  invalidEach,
-  oneOf,
   required,
   unsupported,
   validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
-import sourceRules from './claim-source-rules.json' with { type: 'json' };
-import { validateByRules } from './table-rules.ts';
+import rules from './claim-rules.json' with { type: 'json' };
+import { type RuleCheck, validateByRules } from './table-rules.ts';
 
 const ACCESS_MODES = ['ReadWriteOnce', 'ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOncePod'];
 const ALONE = 'ReadWriteOncePod';
-const VOLUME_MODES = ['Block', 'Filesystem'];
 const BETA_CLASS = 'volume.beta.kubernetes.io/storage-class';
 
 /** Validates how a claim or volume may be used; upstream names the list, not the item. */
@@ -51,29 +46,16 @@ export function positiveErrors(value: unknown, at: string): FieldError[] {
   return amount !== undefined && amount.nano <= 0n ? [invalid(at, value, 'must be greater than zero')] : [];
 }
 
-/** The name of a class, where one is given. */
-export const classErrors = (name: string, at: string): FieldError[] =>
-  name === '' ? [] : invalidEach(at, name, checkSubdomain(name));
-
-/** Validates what a claim asks for. */
-function validateClaimSpec(errors: FieldError[], spec: JsonObject, at: string): void {
-  validateLabelSelector(errors, valueAt(spec, 'selector'), `${at}.selector`);
-  validateAccessModes(errors, spec, { at, detail: 'at least 1 access mode is required' });
-  const storage = valueAt(spec, 'resources', 'requests', 'storage');
-  const amount = `${at}.resources[storage]`;
-  errors.push(...(storage === undefined ? [required(amount)] : positiveErrors(storage, amount)));
-  errors.push(...classErrors(textAt(spec, 'storageClassName'), `${at}.storageClassName`));
-  errors.push(...oneOf(spec, { name: 'volumeMode', path: `${at}.volumeMode` }, VOLUME_MODES));
-  for (const field of ['dataSource', 'dataSourceRef']) {
-    const source = valueAt(spec, field);
-    if (isObject(source)) validateByRules(errors, sourceRules, { self: source, at: `${at}.${field}`, name: '' });
-  }
-  errors.push(...agreementErrors(spec, at));
-  errors.push(...classErrors(textAt(spec, 'volumeAttributesClassName'), `${at}.volumeAttributesClassName`));
-}
+const CHECKS: Readonly<Record<string, RuleCheck>> = {
+  accessModes: (errors, spec, { at }) =>
+    validateAccessModes(errors, spec, { at, detail: 'at least 1 access mode is required' }),
+  storage: (errors, storage, { at }) =>
+    errors.push(...(storage === undefined ? [required(at)] : positiveErrors(storage, at))),
+  agreement: (errors, spec, { at }) => errors.push(...agreementErrors(spec, at)),
+};
 
 /** The two fields say the same. Upstream shows its own way of writing a path as the value, which is an empty object. */
-function agreementErrors(spec: JsonObject, at: string): FieldError[] {
+function agreementErrors(spec: unknown, at: string): FieldError[] {
   const [source, reference] = [valueAt(spec, 'dataSource'), valueAt(spec, 'dataSourceRef')];
   if (!isObject(source) || !isObject(reference)) return [];
   if (textAt(reference, 'namespace') !== '') {
@@ -91,7 +73,8 @@ const CLAIM_FIXED =
 export function validateClaim(claim: JsonObject, old?: JsonObject): readonly FieldError[] {
   const errors: FieldError[] = [];
   const isKept = old !== undefined && deepEqual(valueAt(claim, 'spec'), valueAt(old, 'spec'));
-  if (!isKept) validateClaimSpec(errors, objectAt(claim, 'spec'), 'spec');
+  const self = objectAt(claim, 'spec');
+  if (!isKept) validateByRules(errors, rules.spec, { self, at: 'spec', tables: rules, checks: CHECKS });
   if (old === undefined) return errors;
   if (!deepEqual(claim['status'], old['status'])) validateStatus(errors, claim);
   const annotation = (one: JsonObject): string => textAt(one, 'metadata', 'annotations', BETA_CLASS);

@@ -1,24 +1,15 @@
 /** Validation of rbac, coordination, scheduling, nodes and workloads: tables, and what in them is no rule. */
 
-import { isObject, objectsAt, textAt, valueAt } from '@coracle/apimachinery/types/read-value';
+import { objectsAt, textAt, valueAt } from '@coracle/apimachinery/types/read-value';
 import { duplicate, invalid, validateNested } from '@coracle/apimachinery/validation/field-errors';
-import { selector } from './admission-rules.ts';
 import apiServices from './api-service-rules.json' with { type: 'json' };
 import cluster from './cluster-rules.json' with { type: 'json' };
-import { validateConditions } from './conditions.ts';
 import rbac from './rbac-rules.json' with { type: 'json' };
 import { byRules, type RuleCheck, validateByRules } from './table-rules.ts';
 import workloads from './workload-rules.json' with { type: 'json' };
 
-const conditions: RuleCheck = (errors, value, { at }) => {
-  if (isObject(value)) validateConditions(errors, value, at);
-};
-
 export const validateRole = byRules(rbac.role, { name: 'Role' });
-export const validateClusterRole = byRules([...rbac.role, ...rbac.aggregation], {
-  name: 'ClusterRole',
-  checks: { selector },
-});
+export const validateClusterRole = byRules([...rbac.role, ...rbac.aggregation], { name: 'ClusterRole' });
 export const validateRoleBinding = byRules(rbac.binding, { name: 'RoleBinding' });
 export const validateClusterRoleBinding = byRules(rbac.binding, { name: 'ClusterRoleBinding' });
 export const validatePriorityClass = byRules(cluster.priorityClass);
@@ -31,7 +22,7 @@ const taints: RuleCheck = (errors, value, { at: path }) => {
   const seen = new Set<string>();
   validateNested(errors, objectsAt(value), (taint, i) => {
     const at = `${path}[${i}]`;
-    validateByRules(errors, cluster.taint, { self: taint, at, name: '' });
+    validateByRules(errors, cluster.taint, { self: taint, at });
     const pair = `${textAt(taint, 'key')}:${textAt(taint, 'effect')}`;
     const detail = 'taints must be unique by key and effect pair';
     if (seen.has(pair)) errors.push({ ...duplicate(at, taint), detail });
@@ -62,4 +53,4 @@ const disruptions: RuleCheck = (errors, spec, { at }) => {
   }
 };
 
-export const validateBudget = byRules(workloads.budget, { checks: { disruptions, selector, conditions } });
+export const validateBudget = byRules(workloads.budget, { checks: { disruptions } });

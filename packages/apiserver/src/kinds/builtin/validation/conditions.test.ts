@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type FieldError, fieldErrorBody } from '../../../../../apimachinery/src/meta/status.ts';
-import { validateConditions } from './conditions.ts';
+import { validateConditions } from './table-rules.ts';
 
 function reported(...conditions: Record<string, unknown>[]): string[] {
   const errors: FieldError[] = [];

@@ -17,7 +17,7 @@ import {
 } from '@coracle/apimachinery/validation/field-errors';
 import rules from './network-rules.json' with { type: 'json' };
 import { IP_RULE, specialAddressProblem } from './strict-addresses.ts';
-import { byRules, type Rule, type RuleCheck, validateByRules } from './table-rules.ts';
+import { byRules, type RuleCheck, validateByRules } from './table-rules.ts';
 
 /** Addresses that are nobody's: none, and those of the link. */
 function specialErrors(ip: string, at: string): FieldError[] {
@@ -25,29 +25,21 @@ function specialErrors(ip: string, at: string): FieldError[] {
   return problem === undefined ? [] : [invalid(at, ip, problem)];
 }
 
-/** What a table says of a part. */
-const part =
-  (table: readonly Rule[]): RuleCheck =>
-  (errors, self, { at }) =>
-    validateByRules(errors, table, { self, at, name: '', checks: { protocols } });
-
-const protocols: RuleCheck = (errors, self, { at }) => validateByRules(errors, rules.protocols, { self, at, name: '' });
-
-const address: RuleCheck = (errors, self, about) => {
-  const [ip, at] = [textAt(self, 'ip'), `${about.at}.ip`];
+const address: RuleCheck = (errors, self, { at }) => {
+  const ip = textAt(self, 'ip');
   if (!parseAddress(ip)) {
-    errors.push(invalid(at, ip, IP_RULE));
+    errors.push(invalid(`${at}.ip`, ip, IP_RULE));
     return;
   }
-  errors.push(...specialErrors(ip, at));
-  part(rules.address)(errors, self, about);
+  errors.push(...specialErrors(ip, `${at}.ip`));
+  validateByRules(errors, rules.address, { self, at });
 };
 
 const ports: RuleCheck = (errors, value, { at }) => {
   const all = objectsAt(value);
-  validateNested(errors, all, (port, i) => {
-    if (all.length > 1 && textAt(port, 'name') === '') errors.push(required(`${at}[${i}].name`));
-    part(rules.port)(errors, port, { at: `${at}[${i}]`, self: port, old: undefined });
+  validateNested(errors, all, (self, i) => {
+    if (all.length > 1 && textAt(self, 'name') === '') errors.push(required(`${at}[${i}].name`));
+    validateByRules(errors, rules.port, { self, at: `${at}[${i}]`, tables: rules });
   });
 };
 
@@ -66,7 +58,7 @@ const endpoints: RuleCheck = (errors, value, { at, self: slice }) => {
   const addresses: RuleCheck = (errors, value, { at }) =>
     validateEach(errors, textsAt(value), (address, i) => addressErrors(address, type, `${at}[${i}]`));
   validateNested(errors, all.length > MAX_ENDPOINTS ? [] : all, (self, i) =>
-    validateByRules(errors, rules.endpoint, { self, at: `${at}[${i}]`, name: '', checks: { addresses } }),
+    validateByRules(errors, rules.endpoint, { self, at: `${at}[${i}]`, checks: { addresses } }),
   );
 };
 
@@ -96,7 +88,7 @@ const slicePorts: RuleCheck = (errors, value, { at: path }) => {
     if (name !== '') errors.push(...invalidEach(`${at}.name`, name, checkLabelName(name)));
     if (names.has(name)) errors.push(duplicate(`${at}.name`, name));
     names.add(name);
-    validateByRules(errors, rules.protocols, { self, at, name: '' });
+    validateByRules(errors, rules.protocols, { self, at });
   });
 };
 

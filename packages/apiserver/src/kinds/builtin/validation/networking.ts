@@ -2,11 +2,16 @@
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { isObject, type JsonObject, objectsAt, textAt, textsAt, valueAt } from '@coracle/apimachinery/types/read-value';
 import { type IpRange, parseIpRange } from '@coracle/apimachinery/types/service-cidrs';
-import { IMMUTABLE, invalid, required, validateEach } from '@coracle/apimachinery/validation/field-errors';
-import { selector } from './admission-rules.ts';
+import {
+  IMMUTABLE,
+  invalid,
+  required,
+  type Validate,
+  validateEach,
+} from '@coracle/apimachinery/validation/field-errors';
 import rules from './network-rules.json' with { type: 'json' };
 import { legacyNetworkProblem, networkProblem } from './strict-addresses.ts';
-import { byRules, type RuleCheck, validateByRules } from './table-rules.ts';
+import { byRules, type RuleCheck } from './table-rules.ts';
 
 /** The networks of a peer. Those that stood in the policy before may stay as they are. */
 const blockOf =
@@ -55,13 +60,8 @@ const networksOf = (policy: JsonObject | undefined): string[] =>
     ),
   );
 
-export function validateNetworkPolicy(object: JsonObject, old?: JsonObject): readonly FieldError[] {
-  const checks = { selector, block: blockOf(new Set(networksOf(old))) };
-  const port: RuleCheck = (errors, self, { at }) => validateByRules(errors, rules.policyPort, { self, at, name: '' });
-  const peer: RuleCheck = (errors, self, { at }) =>
-    validateByRules(errors, rules.policyPeer, { self, at, name: '', checks });
-  return byRules(rules.networkPolicy, { checks: { ...checks, port, peer } })(object, old);
-}
+export const validateNetworkPolicy: Validate = (object, old) =>
+  byRules(rules.networkPolicy, { tables: rules, checks: { block: blockOf(new Set(networksOf(old))) } })(object, old);
 
 export const validateIpAddress = byRules(rules.ipAddress);
 

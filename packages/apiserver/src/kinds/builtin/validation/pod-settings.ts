@@ -10,7 +10,6 @@ import {
   invalidEach,
   required,
   validateEach,
-  validateLabels,
 } from '@coracle/apimachinery/validation/field-errors';
 import { validateToleration } from '@coracle/apimachinery/validation/tolerations';
 import rules from './pod-rules.json' with { type: 'json' };
@@ -48,13 +47,12 @@ const dns: RuleCheck = (errors, config, { at, self: spec }) => {
     const isThere = isObject(config);
     if (isThere) errors.push(required(`${at}.nameservers`, detail));
     else errors.push(required(at, 'must provide `dnsConfig` when `dnsPolicy` is None'));
-  } else if (isObject(config)) validateByRules(errors, rules.dns, { self: config, at, name: '', checks: { searches } });
+  } else if (isObject(config)) validateByRules(errors, rules.dns, { self: config, at, checks: { searches } });
 };
 
 const CHECKS: Readonly<Record<string, RuleCheck>> = {
   sysctls,
   dns,
-  labels: (errors, labels, { at }) => isObject(labels) && validateLabels(errors, labels, at),
   affinity: (errors, affinity, { at }) => validateAffinity(errors, affinity, at),
   topologySpread: (errors, _constraints, { at, self }) => validateTopologySpread(errors, self, at),
   toleration: (errors, toleration, { at }) =>
@@ -63,4 +61,4 @@ const CHECKS: Readonly<Record<string, RuleCheck>> = {
 
 /** Validates what a spec says of the whole Pod. */
 export const validatePodSettings = (errors: FieldError[], spec: unknown): void =>
-  validateByRules(errors, rules.spec, { self: spec, at: 'spec', name: '', checks: CHECKS });
+  validateByRules(errors, rules.spec, { self: spec, at: 'spec', checks: CHECKS });

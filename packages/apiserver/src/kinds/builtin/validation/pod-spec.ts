@@ -103,7 +103,7 @@ export function validatePodSpec(errors: FieldError[], spec: unknown, before?: un
 }
 
 function validateContainer(errors: FieldError[], container: JsonObject, path: string): void {
-  validateByRules(errors, rules.container, { self: container, at: path, name: '' });
+  validateByRules(errors, rules.container, { self: container, at: path });
   if (container['ports'] !== undefined) validatePorts(errors, container, path);
   validateResources(errors, valueAt(container, 'resources'), `${path}.resources`);
 }

@@ -8,15 +8,7 @@ import {
   checkSubdomain,
 } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import {
-  isObject,
-  type JsonObject,
-  objectAt,
-  objectsAt,
-  textAt,
-  textsAt,
-  valueAt,
-} from '@coracle/apimachinery/types/read-value';
+import { type JsonObject, objectAt, objectsAt, textAt, textsAt, valueAt } from '@coracle/apimachinery/types/read-value';
 import {
   duplicate,
   forbidden,
@@ -28,7 +20,6 @@ import {
   required,
   unsupported,
   validateEach,
-  validateLabels,
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
 import rules from './service-rules.json' with { type: 'json' };
@@ -44,7 +35,7 @@ export function validateService(object: JsonObject, old?: JsonObject): readonly 
   const errors: FieldError[] = [];
   const spec = objectAt(object, 'spec');
   const before = old && objectAt(old, 'spec');
-  validateByRules(errors, rules.spec, { self: spec, old: before, at: 'spec', name: '', checks: CHECKS });
+  validateByRules(errors, rules.spec, { self: spec, old: before, at: 'spec', checks: CHECKS });
   if (old !== undefined) validateBalancerStatus(errors, object, old);
   return errors;
 }
@@ -55,7 +46,7 @@ const isHeadless = (spec: unknown): boolean =>
 const type: RuleCheck = (errors, spec, { at }) => {
   const [type, ports] = [textAt(spec, 'type'), objectsAt(spec, 'ports')];
   if (type === 'ExternalName') {
-    validateByRules(errors, rules.externalName, { self: spec, at, name: '', checks: { externalName } });
+    validateByRules(errors, rules.externalName, { self: spec, at, checks: { externalName } });
     return;
   }
   if (ports.length === 0 && !isHeadless(spec)) errors.push(required(`${at}.ports`));
@@ -179,7 +170,6 @@ const CHECKS: Readonly<Record<string, RuleCheck>> = {
   numbers,
   addresses,
   ranges,
-  labels: (errors, labels, { at }) => isObject(labels) && validateLabels(errors, labels, at),
   externalIps(errors, value, { at, old }) {
     const before = new Set(textsAt(old));
     // One leads somewhere else than to a place of its own.
@@ -214,6 +204,6 @@ function validateBalancerStatus(errors: FieldError[], object: JsonObject, old: J
     if (fault !== undefined) errors.push(invalid(at, address, fault));
   };
   validateNested(errors, ingresses, (self, i) =>
-    validateByRules(errors, rules.ingress, { self, at: `${path}[${i}]`, name: '', checks: { ip } }),
+    validateByRules(errors, rules.ingress, { self, at: `${path}[${i}]`, checks: { ip } }),
   );
 }

@@ -15,7 +15,8 @@ import {
 } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { formatCheck } from '@coracle/apimachinery/schema/formats';
-import { isObject, listAt, textAt, valueAt } from '@coracle/apimachinery/types/read-value';
+import { isObject, type JsonObject, listAt, textAt, valueAt } from '@coracle/apimachinery/types/read-value';
+import { validateLabelSelector } from '@coracle/apimachinery/validation/affinity';
 import {
   addAll,
   duplicate,
@@ -28,9 +29,11 @@ import {
   unsupported,
   unsupportedInOrder,
   type Validate,
+  validateLabels,
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
 import { BOOL, CelEvaluationError, type CelProgram, celBudget, compileCel, DYN, STRING } from '@coracle/cel/cel';
+import conditionRules from './condition-rules.json' with { type: 'json' };
 import { addressProblem, CIDR_RULE, DNS_NOT_IP, IP_RULE, isIp, networkProblem } from './strict-addresses.ts';
 
 /** One rule. Of `required` to `check` it has one, or it stands for the rules of a part. */
@@ -62,8 +65,10 @@ export interface Rule {
   readonly cel?: string;
   /** Of a broken expression, or of what is not kept; `Invalid` when absent. */
   readonly reason?: string;
-  /** What is no row: a function by name. */
+  /** What is no row: a function by name, one that the caller has or one of all tables (`SHARED`). */
   readonly check?: string;
+  /** Another of the caller's tables, by name: asked of `self`, or of the object `field` where there is one. */
+  readonly use?: string;
   /** An `enum` or `format` is asked of what is empty or not there as well. */
   readonly orEmpty?: boolean;
   /** Asked of what is given, be it empty. */
@@ -84,8 +89,9 @@ interface Subject {
   /** Path of `self`. */
   readonly at: string;
   /** Name of the object or volume, or the kind: what the expressions of a table want to know beside `self`. */
-  readonly name: string;
+  readonly name?: string;
   readonly checks?: Readonly<Record<string, RuleCheck>>;
+  readonly tables?: Readonly<Record<string, readonly Rule[]>>;
 }
 
 /** Adds what is wrong with the value of a field, which stands at `at`. */
@@ -95,15 +101,28 @@ export type RuleCheck = (
   about: { readonly at: string; readonly self: unknown; readonly old: unknown },
 ) => void;
 
-/** Validates objects by a table, and by the functions that it names. Expressions are given `name`, or the object's. */
+/** Validates objects by a table, and by what it names. Expressions are given `name`, or the object's. */
 export const byRules =
-  (rules: readonly Rule[], { checks, name }: { checks?: Subject['checks']; name?: string } = {}): Validate =>
+  (rules: readonly Rule[], options: Pick<Subject, 'checks' | 'tables' | 'name'> = {}): Validate =>
   (self, old) => {
     const errors: FieldError[] = [];
-    const subject = { self, old, at: '', name: name ?? textAt(self, 'metadata', 'name'), ...(checks && { checks }) };
-    validateByRules(errors, rules, subject);
+    validateByRules(errors, rules, { name: textAt(self, 'metadata', 'name'), ...options, self, old, at: '' });
     return errors;
   };
+
+/** Checks that tables of several kinds name. */
+const SHARED: Readonly<Record<string, RuleCheck>> = {
+  conditions: (errors, value, { at }) => isObject(value) && validateConditions(errors, value, at),
+  labels: (errors, value, { at }) => isObject(value) && validateLabels(errors, value, at),
+  selector: (errors, value, { at }) => validateLabelSelector(errors, value, at),
+};
+
+/**
+ * Adds every mistake in the conditions of the common type (metav1.Condition) below `holder.conditions`, where upstream
+ * validates them: not every kind that has some does.
+ */
+export const validateConditions = (errors: FieldError[], holder: JsonObject, at: string): void =>
+  validateByRules(errors, conditionRules, { self: holder, at });
 
 const isCidr = formatCheck('cidr')!;
 const detailOf = (fault: string | undefined): string[] => (fault === undefined ? [] : [fault]);
@@ -155,19 +174,15 @@ const PROGRAMS = new Map<string, CelProgram>();
 /** What one expression may cost: a table holds none that comes near it for an object of 3 MiB. */
 const MOST_COST = 10_000_000;
 
-function isTrue(expression: string, { self, old, name }: Subject): boolean {
+function isTrue(expression: string, { self, old, name = '' }: Subject): boolean {
   let program = PROGRAMS.get(expression);
   if (program === undefined) {
     program = compileCel(expression, { variables: { self: DYN, old: DYN, name: STRING }, resultTypes: [BOOL] });
     PROGRAMS.set(expression, program);
   }
   try {
-    return (
-      program.run(
-        { self: withoutNulls(self), old: withoutNulls(old) ?? null, name },
-        celBudget(MOST_COST, MOST_COST),
-      ) === true
-    );
+    const bindings = { self: withoutNulls(self), old: withoutNulls(old) ?? null, name };
+    return program.run(bindings, celBudget(MOST_COST, MOST_COST)) === true;
   } catch (error) {
     // A null further down: what cannot be said to be well is not.
     if (error instanceof CelEvaluationError) return false;
@@ -201,7 +216,8 @@ function readingOf(rule: Rule): Reading {
   const known = READINGS.get(rule);
   if (known !== undefined) return known;
   const { field, ifGiven, orEmpty, on } = rule;
-  const ofGiven = rule.each ?? rule.within ?? rule.enum ?? rule.format ?? rule.maxLength ?? rule.maxItems ?? rule.count;
+  const { each, within, use, maxLength, maxItems, count } = rule;
+  const ofGiven = each ?? within ?? use ?? rule.enum ?? rule.format ?? maxLength ?? maxItems ?? count;
   const ofAbsent = !ifGiven && (orEmpty === true || ofGiven === undefined);
   const reading = { steps: field ? field.split('.') : [], ofAbsent, on };
   READINGS.set(rule, reading);
@@ -229,7 +245,8 @@ function validateByRule(errors: FieldError[], rule: Rule, subject: Subject): voi
   const value = memberAt(subject.self, steps);
   if (value === undefined && !ofAbsent) return;
   if (on !== undefined && (on === 'update') !== isObject(subject.old)) return;
-  const { field, each, within, when, unique, check } = rule;
+  const { field, each, when, unique, check, use } = rule;
+  const within = use === undefined ? rule.within : subject.tables?.[use];
   if (each) {
     if (!Array.isArray(value)) return;
     const list = pathOf(subject.at, field);
@@ -237,16 +254,20 @@ function validateByRule(errors: FieldError[], rule: Rule, subject: Subject): voi
       validateByRules(errors, each, { ...subject, self, old: undefined, at: `${list}[${i}]` }),
     );
   } else if (within) {
-    if (!isObject(value)) return;
+    if (field !== undefined && !isObject(value)) return;
     const old = memberAt(subject.old, steps);
-    validateByRules(errors, within, { ...subject, self: value, old, at: pathOf(subject.at, field) });
+    validateByRules(errors, within, { ...subject, self: value, old, at: pathOf(subject.at, rule.at ?? field) });
   } else if (when !== undefined) {
     if (isTrue(when, subject)) validateByRules(errors, rule.rules ?? [], subject);
   } else if (unique !== undefined) {
     validateUnique(errors, { list: listAt(value), at: pathOf(subject.at, field), member: unique });
   } else if (check !== undefined) {
     const { self, old, checks = {} } = subject;
-    checks[check]!(errors, value, { at: pathOf(subject.at, rule.at ?? field), self, old: memberAt(old, steps) });
+    (checks[check] ?? SHARED[check]!)(errors, value, {
+      at: pathOf(subject.at, rule.at ?? field),
+      self,
+      old: memberAt(old, steps),
+    });
   } else addAll(errors, brokenBy(rule, subject, value));
 }
 

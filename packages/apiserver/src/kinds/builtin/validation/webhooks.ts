@@ -2,7 +2,7 @@
 
 import { checkDns1035Label, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
-import { type JsonObject, objectAt, objectsAt, textAt, textsAt, valueAt } from '@coracle/apimachinery/types/read-value';
+import { type JsonObject, objectsAt, textAt, textsAt, valueAt } from '@coracle/apimachinery/types/read-value';
 import {
   addAll,
   duplicate,
@@ -31,10 +31,10 @@ export function validateReviewVersions(errors: FieldError[], versions: readonly 
 }
 
 const CHECKS: Readonly<Record<string, RuleCheck>> = {
-  ...MATCHING,
+  ...MATCHING.checks,
   versions: (errors, versions, { at }) => validateReviewVersions(errors, textsAt(versions), at),
   client: (errors, config, { at }) => validateClientConfig(errors, config, at),
-  matchConditions: (errors, _conditions, { at, self }) => validateMatchConditions(errors, objectAt(self), { at }),
+  matchConditions: (errors, _conditions, { at, self }) => validateMatchConditions(errors, self, { at }),
 };
 
 /** Both kinds. */
@@ -43,7 +43,7 @@ export function validateWebhooks(object: JsonObject): readonly FieldError[] {
   const names = new Set<string>();
   validateNested(errors, objectsAt(object, 'webhooks'), (self, i) => {
     const [at, name] = [`webhooks[${i}]`, textAt(self, 'name')];
-    validateByRules(errors, rules.webhook, { self, at, name, checks: CHECKS });
+    validateByRules(errors, rules.webhook, { ...MATCHING, self, at, name, checks: CHECKS });
     if (name !== '' && names.has(name)) errors.push(duplicate(`${at}.name`, name));
     names.add(name);
   });
