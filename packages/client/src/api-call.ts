@@ -31,19 +31,13 @@ export interface Call {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface ApiCalls {
-  /** The response as it comes, whatever its status. */
-  send(call: Call, signal: AbortSignal): Promise<ApiResponse>;
-  /** Reads a refusal as the error that it is. */
-  failure(call: Call, response: ApiResponse, signal: AbortSignal): Promise<Error>;
-  /** The parsed answer, the text of one that is not JSON, undefined for an empty one. Rejects with what a refusal says. */
-  call(request: Call): Promise<unknown>;
-}
+export type ApiCalls = ReturnType<typeof createApiCalls>;
 
 /** Makes the calls that lead to `handler`. */
-export function createApiCalls(handler: ApiHandler, options: ClientOptions): ApiCalls {
+export function createApiCalls(handler: ApiHandler, options: ClientOptions) {
   const { userAgent = 'coracle', token, impersonate } = options;
 
+  /** The response as it comes, whatever its status. */
   const send = (call: Call, signal: AbortSignal): Promise<ApiResponse> => {
     const headers: Record<string, string> = { accept: call.accept ?? JSON_TYPE, 'user-agent': userAgent };
     if (call.body !== undefined) headers['content-type'] = call.contentType ?? JSON_TYPE;
@@ -65,18 +59,19 @@ export function createApiCalls(handler: ApiHandler, options: ClientOptions): Api
   const text = async (response: ApiResponse, signal: AbortSignal): Promise<string> =>
     decoder.decode(await wholeBody(response, signal));
 
+  /** Reads a refusal as the error that it is. */
   const failure = async (call: Call, response: ApiResponse, signal: AbortSignal): Promise<Error> =>
     errorOfResponse(response.status, await text(response, signal), `${call.method} ${call.path}`);
 
-  const call = async (request: Call): Promise<unknown> => {
+  /** The parsed answer, the text of one that is not JSON, undefined for an empty one. Rejects with what a refusal says. */
+  const call = async <T = unknown>(request: Call): Promise<T> => {
     const signal = request.signal ?? NEVER;
     signal.throwIfAborted();
     const response = await send(request, signal);
     if (response.status < 200 || response.status > 299) throw await failure(request, response, signal);
     const body = await text(response, signal);
-    if (body === '') return undefined;
-    const type = response.headers['content-type'] ?? JSON_TYPE;
-    return type.includes('json') ? JSON.parse(body) : body;
+    const isJson = (response.headers['content-type'] ?? JSON_TYPE).includes('json');
+    return (body === '' ? undefined : isJson ? JSON.parse(body) : body) as T;
   };
   return { send, failure, call };
 }

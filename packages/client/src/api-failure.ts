@@ -1,5 +1,5 @@
 /** Turns a response that is no success into the ApiError to throw. */
-import type { GroupVersionKind } from '@coracle/apimachinery/meta/gvk';
+import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import { ApiError, type Status } from '@coracle/apimachinery/meta/status';
 
 /** Reasons of answers that carry no Status: a proxy's page, a plain 404. */
@@ -26,19 +26,13 @@ const MAX_TEXT = 1024;
 
 /** True for a value that is a failed Status. */
 export const isStatus = (value: unknown): value is Status =>
-  typeof value === 'object' &&
-  value !== null &&
-  (value as Partial<GroupVersionKind>).kind === 'Status' &&
-  typeof (value as Partial<Status>).code === 'number';
-
-/** The error of a Status object, as it stands in a response or an ERROR watch event. */
-export const errorOfStatus = (status: Status): ApiError => new ApiError(status);
+  isJsonObject(value) && value['kind'] === 'Status' && typeof value['code'] === 'number';
 
 /** The error of a failed response; `what` is the request in words: `GET /api/v1/pods`. */
 export function errorOfResponse(code: number, text: string, what: string): ApiError {
   try {
     const parsed: unknown = JSON.parse(text);
-    if (isStatus(parsed)) return errorOfStatus(parsed);
+    if (isStatus(parsed)) return new ApiError(parsed);
   } catch {
     // Not JSON: described below.
   }

@@ -36,22 +36,22 @@ export function createClient(handler: ApiHandler, options: ClientOptions = {}): 
   return {
     impersonating: (user) => createClient(handler, { ...options, impersonate: user }),
 
-    get: async <T extends KubeObject>(type: ResourceType<T>, key: ObjectKey, request: SubresourceOptions = {}) =>
-      (await call({
+    get: async (type, key, request = {}) =>
+      call({
         method: 'GET',
         path: resourcePath(type, { ...key, subresource: request.subresource }),
         ...(request.metadataOnly && { accept: METADATA }),
         signal: request.signal,
-      })) as T,
+      }),
 
     list: async <T extends KubeObject>(type: ResourceType<T>, request: ListCallOptions = {}) => {
-      const list = (await call({
+      const list = await call<ObjectList<T>>({
         method: 'GET',
         path: resourcePath(type, { namespace: request.namespace }),
-        query: queryText(listQuery(request)),
+        query: queryText(picked(request, LIST_QUERY)),
         ...(request.metadataOnly && { accept: METADATA_LIST }),
         signal: request.signal,
-      })) as ObjectList<T>;
+      });
       // An empty list of metadata has null here, as a nil slice of Go is written.
       list.items ??= [];
       // Typed lists leave apiVersion and kind off their items; here every object says what it is.
@@ -113,17 +113,17 @@ async function write<T extends KubeObject>(
   object: T,
   request: SubresourceOptions,
 ): Promise<T> {
-  const { name, namespace } = object.metadata;
+  const { name = '', namespace } = object.metadata;
   const { subresource } = request;
   const named = method === 'PUT' || (subresource !== undefined && subresource !== '');
-  return (await call({
+  return call({
     method,
-    path: resourcePath(type, { namespace, ...(named && { name: name ?? '' }), subresource }),
+    path: resourcePath(type, { namespace, ...(named && { name }), subresource }),
     query: queryText(writeQuery(request)),
     body: object,
     ...(request.metadataOnly && { accept: METADATA }),
     signal: request.signal,
-  })) as T;
+  });
 }
 
 async function patchAt<T extends KubeObject>(
@@ -133,7 +133,7 @@ async function patchAt<T extends KubeObject>(
   patch: Patch,
   request: SubresourceOptions,
 ): Promise<T> {
-  return (await call({
+  return call({
     method: 'PATCH',
     path: resourcePath(type, { ...key, subresource: request.subresource }),
     query: queryText({
@@ -144,7 +144,7 @@ async function patchAt<T extends KubeObject>(
     contentType: PATCH_TYPES[patch.type],
     ...(request.metadataOnly && { accept: METADATA }),
     signal: request.signal,
-  })) as T;
+  });
 }
 
 /** Patches the status of a kind that may have no endpoint for it: what was known of that may be out of date. */
@@ -180,7 +180,7 @@ async function* watchEvents<T extends KubeObject>(
   const watchCall: Call = {
     method: 'GET',
     path: resourcePath(type, { namespace: request.namespace }),
-    query: queryText({ watch: true, ...watchQuery(request) }),
+    query: queryText({ watch: true, ...picked(request, WATCH_QUERY) }),
     ...(request.metadataOnly && { accept: METADATA }),
   };
   try {
@@ -210,18 +210,9 @@ const writeQuery = (request: SubresourceOptions) => ({
   fieldValidation: request.fieldValidation,
 });
 
-const listQuery = (request: ListCallOptions) => ({
-  labelSelector: request.labelSelector,
-  fieldSelector: request.fieldSelector,
-  limit: request.limit,
-  continue: request.continue,
-  resourceVersion: request.resourceVersion,
-  resourceVersionMatch: request.resourceVersionMatch,
-});
+const SELECTION = ['labelSelector', 'fieldSelector', 'limit', 'continue'] as const;
+const LIST_QUERY = [...SELECTION, 'resourceVersion', 'resourceVersionMatch'] as const;
+const WATCH_QUERY = [...LIST_QUERY, 'allowWatchBookmarks', 'sendInitialEvents', 'timeoutSeconds'] as const;
 
-const watchQuery = (request: WatchCallOptions) => ({
-  ...listQuery(request),
-  allowWatchBookmarks: request.allowWatchBookmarks,
-  sendInitialEvents: request.sendInitialEvents,
-  timeoutSeconds: request.timeoutSeconds,
-});
+const picked = <O, N extends keyof O & string>(request: O, names: readonly N[]) =>
+  Object.fromEntries(names.map((name) => [name, request[name]])) as Pick<O, N>;

@@ -2,7 +2,7 @@
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 
 /** What one path names: a collection when `name` is absent. */
-export interface ResourcePathOptions {
+interface ResourcePathOptions {
   /** All namespaces, or a cluster-scoped resource, when undefined or ''. */
   readonly namespace?: string | undefined;
   readonly name?: string | undefined;
@@ -40,9 +40,8 @@ export function resourcePath(type: ResourceType<unknown>, options: ResourcePathO
 
 /** `a=1&b=x%20y` of the members that are neither undefined nor ''. */
 export function queryText(parameters: Readonly<Record<string, string | number | boolean | undefined>>): string {
-  const parts: string[] = [];
-  for (const [name, value] of Object.entries(parameters)) {
-    if (value !== undefined && value !== '') parts.push(`${name}=${encodeURIComponent(String(value))}`);
-  }
-  return parts.join('&');
+  return Object.entries(parameters)
+    .filter(([, value]) => value !== undefined && value !== '')
+    .map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`)
+    .join('&');
 }

@@ -5,30 +5,19 @@
  */
 import { apiVersionOf, type ResourceType } from '@coracle/apimachinery/meta/gvk';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
-import { isNotFound } from './api-failure.ts';
+import { orAbsent } from './api-failure.ts';
 import type { JsonPatchOperation, Patch } from './client.ts';
 
-export interface StatusEndpoints {
-  /** 'status', or '' for the object itself. Throws what discovery throws, but for a group that is not there. */
-  endpointOf(type: ResourceType<unknown>, signal: AbortSignal): Promise<'' | 'status'>;
-  /** Has it asked anew before the next write. */
-  forget(type: ResourceType<unknown>): void;
-}
-
 /** `read` is a GET of a path. Keeps one entry for each optional kind: there is one. */
-export function createStatusEndpoints(read: (path: string, signal: AbortSignal) => Promise<unknown>): StatusEndpoints {
+export function createStatusEndpoints(read: (path: string, signal: AbortSignal) => Promise<unknown>) {
   const known = new Map<string, '' | 'status'>();
   const nameOf = (type: ResourceType<unknown>): string => `${apiVersionOf(type)}/${type.resource}`;
   return {
-    async endpointOf(type, signal) {
+    /** 'status', or '' for the object itself. Throws what discovery throws, but for a group that is not there. */
+    async endpointOf(type: ResourceType<unknown>, signal: AbortSignal): Promise<'' | 'status'> {
       const held = known.get(nameOf(type));
       if (held !== undefined) return held;
-      let list: unknown;
-      try {
-        list = await read(`/apis/${apiVersionOf(type)}`, signal);
-      } catch (error) {
-        if (!isNotFound(error)) throw error;
-      }
+      const list = await orAbsent(read(`/apis/${apiVersionOf(type)}`, signal));
       const resources: unknown = isJsonObject(list) ? list['resources'] : undefined;
       const names = Array.isArray(resources) ? resources.map((one: { name?: unknown }) => one.name) : [];
       const endpoint = names.includes(`${type.resource}/status`) ? 'status' : '';
@@ -36,7 +25,8 @@ export function createStatusEndpoints(read: (path: string, signal: AbortSignal) 
       if (names.includes(type.resource)) known.set(nameOf(type), endpoint);
       return endpoint;
     },
-    forget: (type) => void known.delete(nameOf(type)),
+    /** Has it asked anew before the next write. */
+    forget: (type: ResourceType<unknown>): void => void known.delete(nameOf(type)),
   };
 }
 
@@ -45,13 +35,12 @@ export function createStatusEndpoints(read: (path: string, signal: AbortSignal) 
  * is what a server does that takes a status through `/status` alone.
  */
 export function storedNothing(patch: Patch, answer: unknown): boolean {
-  const sent =
-    patch.type === 'json'
-      ? patch.body.find(isVersion)?.value
-      : (patch.body as { metadata?: { resourceVersion?: unknown } } | undefined)?.metadata?.resourceVersion;
-  if (sent === undefined) return false;
-  return (answer as { metadata?: { resourceVersion?: unknown } } | undefined)?.metadata?.resourceVersion === sent;
+  const sent = patch.type === 'json' ? patch.body.find(isVersion)?.value : versionOf(patch.body);
+  return sent !== undefined && versionOf(answer) === sent;
 }
+
+const versionOf = (object: unknown): unknown =>
+  (object as { metadata?: { resourceVersion?: unknown } } | undefined)?.metadata?.resourceVersion;
 
 const isVersion = ({ op, path }: JsonPatchOperation): boolean =>
   path === '/metadata/resourceVersion' && (op === 'replace' || op === 'add' || op === 'test');

@@ -14,7 +14,7 @@ import { createInformerSet } from '../informer/informer-set.ts';
 import { controllerOwner, createController, DONE, ownKeys, type ReconcileResult, requeueAfter } from './controller.ts';
 import { TerminalError } from './terminal-error.ts';
 
-function harness(reconcile: (key: string, pass: number) => Promise<ReconcileResult>, resyncMs?: number) {
+function harness(reconcile: (key: string, pass: number) => Promise<ReconcileResult>) {
   const clock = createFakeClock();
   const api = createFakeApi([CONFIG_MAPS, PODS] as ResourceType<never>[]);
   const client = createClient(api.handler);
@@ -29,7 +29,6 @@ function harness(reconcile: (key: string, pass: number) => Promise<ReconcileResu
     log: createLogger((record) => logged.push(record), 'debug'),
     random: () => 0,
     sources: [ownKeys(configMaps), controllerOwner(informers.of(PODS), { group: '', kind: 'ConfigMap' })],
-    ...(resyncMs !== undefined && { resyncMs }),
     reconcile: (key: ObjectKey) => {
       passes.push(keyText(key));
       return reconcile(keyText(key), passes.length);
@@ -135,14 +134,8 @@ test('TerminalError is not retried until something changes', async () => {
   await h.end();
 });
 
-test('resync and enqueue() run keys that did not change', async () => {
-  const h = harness(async () => DONE, 60_000);
-  h.put('a');
-  h.put('b');
-  await h.clock.advance(1);
-  assert.equal(h.passes.length, 2);
-  await h.clock.advance(60_000);
-  assert.equal(h.passes.length, 4);
+test('enqueue() runs a key that no source knows', async () => {
+  const h = harness(async () => DONE);
   h.controller.enqueue({ namespace: '', name: 'cluster-scoped' });
   await h.clock.advance(1);
   assert.equal(h.passes.at(-1), 'cluster-scoped');

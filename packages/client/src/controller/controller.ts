@@ -6,6 +6,7 @@
  * gets another one. A failed pass is logged once, with its reconcile id; a lost race (409) is retried without a word.
  * Caveats: a pass learns only the key; it must read the state from the informers and expect that to lag behind.
  */
+import { parseApiVersion } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, KubeObject, ObjectKey, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import { keyOf, keyText } from '@coracle/apimachinery/meta/object';
 import type { ApiError } from '@coracle/apimachinery/meta/status';
@@ -52,8 +53,6 @@ export interface ControllerOptions {
   readonly reconcile: (key: ObjectKey, context: ReconcileContext) => Promise<ReconcileResult>;
   /** Passes at once, of different keys; 1 when absent. */
   readonly concurrency?: number;
-  /** Runs every key again at this interval, milliseconds; never when absent. */
-  readonly resyncMs?: number;
   readonly random?: () => number;
 }
 
@@ -80,18 +79,14 @@ export const controllerOwner = <T extends KubeObject>(
   informer: Informer<T>,
   owner: { readonly group: string; readonly kind: string },
 ): Source =>
-  source(informer, (object, previous) => {
-    const keys: ObjectKey[] = [];
-    for (const one of [object, previous] as (ReadonlyObject | undefined)[]) {
-      for (const ref of one?.metadata.ownerReferences ?? []) {
-        const slash = ref.apiVersion.indexOf('/');
-        const group = slash < 0 ? '' : ref.apiVersion.slice(0, slash);
-        if (ref.controller !== true || ref.kind !== owner.kind || group !== owner.group) continue;
-        keys.push({ namespace: one?.metadata.namespace ?? '', name: ref.name });
-      }
-    }
-    return keys;
-  });
+  source(informer, (object, previous) =>
+    ([object, previous] as (ReadonlyObject | undefined)[]).flatMap((one) =>
+      (one?.metadata.ownerReferences ?? [])
+        .filter(({ controller, kind }) => controller === true && kind === owner.kind)
+        .filter(({ apiVersion }) => parseApiVersion(apiVersion).group === owner.group)
+        .map(({ name }) => ({ namespace: one?.metadata.namespace ?? '', name })),
+    ),
+  );
 
 /** 'namespace/name' or 'name' back to a key: names hold no slash. */
 const parseKey = (text: string): ObjectKey => {
@@ -105,7 +100,7 @@ const isGone = (error: unknown, { name }: ObjectKey): error is ApiError =>
 
 /** Makes a controller; nothing happens before `start`. */
 export function createController(options: ControllerOptions): Controller {
-  const { name, client, clock, sources, reconcile, concurrency = 1, resyncMs, random } = options;
+  const { name, client, clock, sources, reconcile, concurrency = 1, random } = options;
   const log = options.log.with({ controller: name });
   let stopSignal: AbortSignal = new AbortController().signal;
   let passes = 0;
@@ -133,12 +128,6 @@ export function createController(options: ControllerOptions): Controller {
   };
   const queue = createWorkQueue({ clock, concurrency, run: pass, ...(random && { random }) });
 
-  const enqueueAll = (): void => {
-    for (const { informer, keys } of sources) {
-      for (const object of informer.list()) for (const key of keys(object, undefined)) queue.add(keyText(key));
-    }
-  };
-
   return {
     name,
     enqueue: (key, ms = 0) => queue.addAfter(keyText(key), ms),
@@ -149,7 +138,6 @@ export function createController(options: ControllerOptions): Controller {
           for (const key of one.keys(change.object, change.previous)) queue.add(keyText(key));
         }),
       );
-      let stopResync: (() => void) | undefined;
       try {
         await syncedInTime(
           sources.map((one) => one.informer),
@@ -157,19 +145,11 @@ export function createController(options: ControllerOptions): Controller {
           signal,
         );
         queue.start();
-        const resync = (ms: number): void => {
-          stopResync = clock.schedule(ms, () => {
-            enqueueAll();
-            resync(ms);
-          });
-        };
-        if (resyncMs !== undefined) resync(resyncMs);
         await aborted(signal);
       } catch (error) {
         if (error instanceof NotSyncedError) throw error;
         if (!signal.aborted) log.error('controller stopped', { error: describe(error) });
       } finally {
-        stopResync?.();
         for (const end of unsubscribe) end();
         await queue.stop();
       }

@@ -4,7 +4,7 @@
  */
 
 /** What identifies events that are "the same" and only counted. */
-export interface EventIdentity {
+interface EventIdentity {
   /** Who reports, about which object: the spam filter's key. */
   readonly source: string;
   readonly type: string;
@@ -13,25 +13,17 @@ export interface EventIdentity {
 }
 
 /** An event written before, as far as a count on it needs. */
-export interface WrittenEvent {
+interface WrittenEvent {
   readonly namespace: string;
   readonly name: string;
   count: number;
   readonly firstTimestamp: string;
 }
 
-export type Correlation =
+type Correlation =
   | { readonly type: 'drop' }
   | { readonly type: 'create'; readonly key: string; readonly message: string }
   | { readonly type: 'count'; readonly key: string; readonly written: WrittenEvent; readonly message: string };
-
-export interface EventCorrelator {
-  correlate(event: EventIdentity): Correlation;
-  /** Remembers what was written under a key, so that the next one is counted on it. */
-  written(key: string, event: WrittenEvent): void;
-  /** The event under the key is gone (its TTL is over): the next one is written anew. */
-  forget(key: string): void;
-}
 
 const MAX_ENTRIES = 4096;
 /** A token bucket for each source and object: 25 at once, then one in five minutes. */
@@ -41,17 +33,12 @@ const SPAM_REFILL_MS = 300_000;
 const SIMILAR_MAX = 10;
 const SIMILAR_WINDOW_MS = 600_000;
 
-interface Similar {
-  /** Bounded by SIMILAR_MAX. */
-  readonly messages: Set<string>;
-  last: number;
-}
-
 /** Makes a correlator; `now` in monotonic milliseconds. */
-export function createEventCorrelator(now: () => number): EventCorrelator {
+export function createEventCorrelator(now: () => number) {
   const known = new Map<string, WrittenEvent>();
   const buckets = new Map<string, { tokens: number; at: number }>();
-  const similar = new Map<string, Similar>();
+  /** `messages` are bounded by SIMILAR_MAX. */
+  const similar = new Map<string, { readonly messages: Set<string>; last: number }>();
 
   const allowed = (key: string): boolean => {
     const at = now();
@@ -76,7 +63,7 @@ export function createEventCorrelator(now: () => number): EventCorrelator {
   };
 
   return {
-    correlate({ source, type, reason, message }) {
+    correlate({ source, type, reason, message }: EventIdentity): Correlation {
       if (!allowed(source)) return { type: 'drop' };
       const group = JSON.stringify([source, type, reason]);
       const combined = aggregates(group, message);
@@ -86,10 +73,10 @@ export function createEventCorrelator(now: () => number): EventCorrelator {
       const written = touch(known, key);
       return written ? { type: 'count', key, written, message: shown } : { type: 'create', key, message: shown };
     },
-    written: (key, event) => put(known, key, event),
-    forget: (key) => {
-      known.delete(key);
-    },
+    /** Remembers what was written under a key, so that the next one is counted on it. */
+    written: (key: string, event: WrittenEvent): void => put(known, key, event),
+    /** The event under the key is gone (its TTL is over): the next one is written anew. */
+    forget: (key: string): void => void known.delete(key),
   };
 }
 

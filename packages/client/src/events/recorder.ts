@@ -7,7 +7,7 @@ import type { ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import { formatTime } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { EVENTS } from '@coracle/apimachinery/types/resource-types';
-import type { Event } from '@coracle/apimachinery/types/types';
+import type { Event, ObjectReference } from '@coracle/apimachinery/types/types';
 import { type Clock, systemClock } from '@coracle/runtime/clock/clock';
 import { NEVER } from '@coracle/runtime/http/seam';
 import { type Logger, silentLogger } from '@coracle/runtime/log/log';
@@ -38,14 +38,7 @@ export interface EventRecorder {
 }
 
 interface Report {
-  readonly object: {
-    readonly apiVersion: string;
-    readonly kind: string;
-    readonly namespace: string;
-    readonly name: string;
-    readonly uid: string;
-    readonly resourceVersion: string;
-  };
+  readonly object: Required<Omit<ObjectReference, 'fieldPath'>>;
   readonly type: EventType;
   readonly reason: string;
   readonly message: string;

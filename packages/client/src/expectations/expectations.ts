@@ -9,22 +9,7 @@
  */
 import type { Clock } from '@coracle/runtime/clock/clock';
 
-export interface Expectations {
-  /** Expects `count` more dependents of `key` to show up. */
-  expectCreations(key: string, count: number): void;
-  /** Expects the dependents with these uids to vanish. */
-  expectDeletions(key: string, uids: readonly string[]): void;
-  observeCreation(key: string): void;
-  observeDeletion(key: string, uid: string): void;
-  /** The create call failed: nothing will show up. */
-  creationFailed(key: string): void;
-  /** The delete call failed: it will not vanish by it. */
-  deletionFailed(key: string, uid: string): void;
-  /** True when everything expected was seen, or waiting for it has become pointless. */
-  satisfied(key: string): boolean;
-  /** Forgets the key: its object is gone. */
-  forget(key: string): void;
-}
+export type Expectations = ReturnType<typeof createExpectations>;
 
 interface Pending {
   creations: number;
@@ -36,15 +21,11 @@ interface Pending {
 const EXPIRE_MS = 5 * 60_000;
 
 /** Makes an empty set; one for each controller. Holds only keys with something pending. */
-export function createExpectations(clock: Clock): Expectations {
+export function createExpectations(clock: Clock) {
   const pending = new Map<string, Pending>();
 
   const expect = (key: string): Pending => {
-    let entry = pending.get(key);
-    if (!entry) {
-      entry = { creations: 0, deletions: new Set(), since: 0 };
-      pending.set(key, entry);
-    }
+    const entry = pending.getOrInsertComputed(key, () => ({ creations: 0, deletions: new Set(), since: 0 }));
     entry.since = clock.monotonic();
     return entry;
   };
@@ -65,27 +46,29 @@ export function createExpectations(clock: Clock): Expectations {
   };
 
   return {
-    expectCreations: (key, count) => {
+    /** Expects `count` more dependents of `key` to show up. */
+    expectCreations(key: string, count: number): void {
       if (count > 0) expect(key).creations += count;
     },
-    expectDeletions: (key, uids) => {
-      if (uids.length === 0) return;
-      const entry = expect(key);
-      for (const uid of uids) entry.deletions.add(uid);
+    /** Expects the dependents with these uids to vanish. */
+    expectDeletions(key: string, uids: readonly string[]): void {
+      for (const uid of uids) expect(key).deletions.add(uid);
     },
     observeCreation: creationDone,
     observeDeletion: deletionDone,
+    /** The create call failed: nothing will show up. */
     creationFailed: creationDone,
+    /** The delete call failed: it will not vanish by it. */
     deletionFailed: deletionDone,
-    satisfied(key) {
+    /** True when everything expected was seen, or waiting for it has become pointless. */
+    satisfied(key: string): boolean {
       const entry = pending.get(key);
       if (!entry) return true;
       if (clock.monotonic() - entry.since < EXPIRE_MS) return false;
       pending.delete(key);
       return true;
     },
-    forget: (key) => {
-      pending.delete(key);
-    },
+    /** Forgets the key: its object is gone. */
+    forget: (key: string): void => void pending.delete(key),
   };
 }

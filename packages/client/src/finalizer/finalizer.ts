@@ -3,10 +3,8 @@
 import type { KubeObject, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 
-type Finalized = ReadonlyObject;
-
 /** True when the object carries the finalizer. */
-export const hasFinalizer = (object: Finalized, finalizer: string): boolean =>
+export const hasFinalizer = (object: ReadonlyObject, finalizer: string): boolean =>
   (object.metadata.finalizers ?? []).includes(finalizer);
 
 /** With the finalizer at the end of the list. The server refuses new ones on a deleting object: then it is left as it is. */
@@ -18,8 +16,10 @@ export function addFinalizer<T extends KubeObject>(object: T, finalizer: string)
 /** Without the finalizer. On a deleting object the removal of the last one deletes it. */
 export function removeFinalizer<T extends KubeObject>(object: T, finalizer: string): T {
   if (!hasFinalizer(object, finalizer)) return object;
-  const rest = (object.metadata.finalizers ?? []).filter((one) => one !== finalizer);
-  return withFinalizers(object, rest);
+  return withFinalizers(
+    object,
+    (object.metadata.finalizers ?? []).filter((one) => one !== finalizer),
+  );
 }
 
 function withFinalizers<T extends KubeObject>(object: T, finalizers: string[]): T {

@@ -55,9 +55,7 @@ export class StoreWriter<T extends KubeObject> implements Store<T> {
   byIndex(name: string, value: string): readonly DeepReadonly<T>[] {
     const index = this.#indexes.get(name);
     if (!index) throw new TypeError(`Cannot read index: no index "${name}"`);
-    const found: DeepReadonly<T>[] = [];
-    for (const key of index.keys.get(value) ?? []) found.push(this.#objects.get(key)!);
-    return found;
+    return Array.from(index.keys.get(value) ?? [], (key) => this.#objects.get(key)!);
   }
 
   /** Adds an index; one of that name stays as it is. */
@@ -91,7 +89,11 @@ export class StoreWriter<T extends KubeObject> implements Store<T> {
       return [...this.#delete(key, previous), ...this.#apply(object)];
     }
     const frozen = deepFreeze(object);
-    this.#put(key, frozen, previous);
+    this.#objects.set(key, frozen);
+    for (const index of this.#indexes.values()) {
+      if (previous) unfile(index, key, previous);
+      file(index, key, frozen);
+    }
     if (!previous) return [{ type: 'added', object: frozen }];
     return [{ type: 'modified', object: frozen, previous }];
   }
@@ -128,23 +130,13 @@ export class StoreWriter<T extends KubeObject> implements Store<T> {
       if (!present.has(key)) yield* this.#delete(key, this.#objects.get(key)!);
     }
   }
-
-  #put(key: string, object: DeepReadonly<T>, previous: DeepReadonly<T> | undefined): void {
-    this.#objects.set(key, object);
-    for (const index of this.#indexes.values()) {
-      if (previous) unfile(index, key, previous);
-      file(index, key, object);
-    }
-  }
 }
 
 const textOf = (object: KubeObject): string => keyText(keyOf(object));
 
 function file<T extends KubeObject>(index: Index<T>, key: string, object: DeepReadonly<T>): void {
   for (const value of index.compute(object)) {
-    const keys = index.keys.get(value);
-    if (keys) keys.add(key);
-    else index.keys.set(value, new Set([key]));
+    index.keys.getOrInsertComputed(value, () => new Set()).add(key);
   }
 }
 

@@ -15,7 +15,7 @@
  */
 import type { KubeObject, ObjectList } from '@coracle/apimachinery/meta/object';
 import { ApiError } from '@coracle/apimachinery/meta/status';
-import { errorOfStatus, isStatus } from '../api-failure.ts';
+import { isStatus } from '../api-failure.ts';
 import type { WatchEvent } from '../client.ts';
 import { isNotNewer } from './resource-version.ts';
 
@@ -199,5 +199,5 @@ const isTooLarge = (error: unknown): boolean =>
 
 const watchError = (object: unknown): Error =>
   isStatus(object)
-    ? errorOfStatus(object)
+    ? new ApiError(object)
     : new Error('Cannot read watch: the server sent an ERROR event without a Status');

@@ -26,20 +26,12 @@ export interface WatchStreamOptions<T extends KubeObject> {
   readonly trim: (object: T) => T;
 }
 
-export interface WatchStream<T extends KubeObject> {
-  /** Ends the one before. Without a version it begins with the objects that there are. */
-  open(signal: AbortSignal, resourceVersion: string | undefined): void;
-  /** The next event, or what became of the stream instead. `initial`: the objects that there are have not all come. */
-  read(initial: boolean): Promise<WatchInput<T>>;
-  close(): void;
-}
-
 /** Makes the stream; nothing is asked before `open`. */
 export function createWatchStream<T extends KubeObject>(
   client: Client,
   type: ResourceType<T>,
   options: WatchStreamOptions<T>,
-): WatchStream<T> {
+) {
   const { scope, clock, random, backoff, onAlive, trim } = options;
   /** The open stream, if any: the machine asks for one event at a time. */
   let stream: { events: AsyncIterator<WatchEvent<T>>; cancel: () => void; since: number } | undefined;
@@ -48,6 +40,7 @@ export function createWatchStream<T extends KubeObject>(
     stream = undefined;
   };
 
+  /** Ends the one before. Without a version it begins with the objects that there are. */
   const open = (signal: AbortSignal, resourceVersion: string | undefined): void => {
     close();
     const linked = createLinkedController(signal);
@@ -71,6 +64,7 @@ export function createWatchStream<T extends KubeObject>(
     };
   };
 
+  /** The next event, or what became of the stream instead. `initial`: the objects that there are have not all come. */
   const read = async (initial: boolean): Promise<WatchInput<T>> => {
     if (!stream) return { type: 'ended' };
     const current = stream;

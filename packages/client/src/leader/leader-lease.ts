@@ -13,7 +13,7 @@ import type { Lease, LeaseSpec } from '@coracle/apimachinery/types/types';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
 import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
-import { isAlreadyExists, isConflict, isNotFound } from '../api-failure.ts';
+import { isAlreadyExists, isConflict, isNotFound, orAbsent } from '../api-failure.ts';
 import type { Client } from '../client.ts';
 import { NotSyncedError } from '../informer/not-synced.ts';
 
@@ -98,10 +98,7 @@ export async function whileLeading(
 }
 
 async function look({ client, clock, signal, lease }: LeadershipOptions, before: Sight | undefined): Promise<Sight> {
-  const found = await client.get<Lease>(LEASES, lease, { signal }).catch((error: unknown) => {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  });
+  const found = await orAbsent(client.get<Lease>(LEASES, lease, { signal }));
   const same = before !== undefined && before.lease?.metadata.resourceVersion === found?.metadata.resourceVersion;
   return same ? before : { lease: found, since: clock.monotonic() };
 }
@@ -114,14 +111,13 @@ function isFree({ clock, identity }: LeadershipOptions, { lease, since }: Sight)
 
 function take({ client, clock, signal, lease: key, identity }: LeadershipOptions, old?: Lease): Promise<Lease> {
   const now = formatMicroTime(clock.now());
-  const transitions = old?.spec?.leaseTransitions ?? 0;
   const spec: LeaseSpec = {
     ...old?.spec,
     holderIdentity: identity,
     leaseDurationSeconds: DURATION_SECONDS,
     acquireTime: now,
     renewTime: now,
-    leaseTransitions: old ? transitions + 1 : 0,
+    leaseTransitions: old ? (old.spec?.leaseTransitions ?? 0) + 1 : 0,
   };
   if (old) return client.update(LEASES, { ...old, spec }, { signal });
   const made: Lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { ...key }, spec };

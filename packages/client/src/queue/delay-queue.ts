@@ -1,18 +1,8 @@
 /**
- * The scheduler half of the work queue: keys that come due later. It only delays and dedupes: a key waits once, and the
- * earliest time asked for wins. Bounded by the number of distinct keys. One timer for all.
+ * The keys of a work queue that come due later: a key waits once, and the earliest time asked for wins. Bounded by the
+ * number of distinct keys. One timer for all.
  */
 import type { Clock } from '@coracle/runtime/clock/clock';
-
-export interface DelayQueue {
-  /** Has `key` come due after `ms`, unless it comes due earlier already. */
-  add(key: string, ms: number): void;
-  /** Forgets a waiting key. */
-  remove(key: string): void;
-  readonly size: number;
-  /** Forgets everything and stops the timer. */
-  clear(): void;
-}
 
 interface Entry {
   readonly key: string;
@@ -20,7 +10,7 @@ interface Entry {
 }
 
 /** Makes a queue that calls `due` for each key when its time has come. */
-export function createDelayQueue(clock: Clock, due: (key: string) => void): DelayQueue {
+export function createDelayQueue(clock: Clock, due: (key: string) => void) {
   /** The valid time of each waiting key; heap entries that disagree are stale and skipped. */
   const times = new Map<string, number>();
   let heap: Entry[] = [];
@@ -30,23 +20,18 @@ export function createDelayQueue(clock: Clock, due: (key: string) => void): Dela
   const arm = (): void => {
     while (heap.length > 0 && times.get(heap[0]!.key) !== heap[0]!.at) pop(heap);
     // Keys moved forward leave stale entries behind: drop them before they outnumber the valid ones.
-    if (heap.length > 2 * times.size + 64) heap = rebuild(times);
+    // Sorted by time, a list is a heap.
+    if (heap.length > 2 * times.size + 64)
+      heap = Array.from(times, ([key, at]) => ({ key, at })).sort((a, b) => a.at - b.at);
     const first = heap[0];
-    if (!first) {
-      cancelTimer?.();
-      cancelTimer = undefined;
-      timerAt = Number.POSITIVE_INFINITY;
-      return;
-    }
-    if (cancelTimer && timerAt <= first.at) return;
+    if (first && cancelTimer && timerAt <= first.at) return;
     cancelTimer?.();
-    timerAt = first.at;
-    cancelTimer = clock.schedule(Math.max(0, first.at - clock.monotonic()), fire);
+    cancelTimer = first && clock.schedule(Math.max(0, first.at - clock.monotonic()), fire);
+    timerAt = first?.at ?? Number.POSITIVE_INFINITY;
   };
 
   const fire = (): void => {
     cancelTimer = undefined;
-    timerAt = Number.POSITIVE_INFINITY;
     const now = clock.monotonic();
     const ready: string[] = [];
     while (heap.length > 0 && heap[0]!.at <= now) {
@@ -60,7 +45,8 @@ export function createDelayQueue(clock: Clock, due: (key: string) => void): Dela
   };
 
   return {
-    add(key, ms) {
+    /** Has `key` come due after `ms`, unless it comes due earlier already. */
+    add(key: string, ms: number): void {
       // Whole milliseconds, rounded up: a timer may fire a fraction early and would find nothing due.
       const at = Math.ceil(clock.monotonic() + Math.max(0, ms));
       const known = times.get(key);
@@ -69,13 +55,12 @@ export function createDelayQueue(clock: Clock, due: (key: string) => void): Dela
       push(heap, { key, at });
       arm();
     },
-    remove(key) {
+    /** Forgets a waiting key. */
+    remove(key: string): void {
       if (times.delete(key)) arm();
     },
-    get size() {
-      return times.size;
-    },
-    clear() {
+    /** Forgets everything and stops the timer. */
+    clear(): void {
       times.clear();
       heap = [];
       arm();
@@ -110,10 +95,4 @@ function pop(heap: Entry[]): Entry | undefined {
   }
   heap[i] = last;
   return top;
-}
-
-function rebuild(times: ReadonlyMap<string, number>): Entry[] {
-  const heap: Entry[] = [];
-  for (const [key, at] of times) push(heap, { key, at });
-  return heap;
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
+import { nextTurn } from '../../../runtime/src/clock/next-turn.ts';
 import { createDeferred, type Deferred } from '../../../runtime/src/signal/deferred.ts';
 import { createWorkQueue } from './work-queue.ts';
 
@@ -36,7 +37,6 @@ test('keys gather until start(), equal ones once, and run in order of arrival', 
   const { queue, runs, finish } = harness();
   for (const key of ['a', 'b', 'a']) queue.add(key);
   assert.deepEqual(runs, []);
-  assert.equal(queue.size, 2);
   queue.start();
   assert.deepEqual(runs, ['a']);
   await finish('a');
@@ -65,7 +65,6 @@ test('addAfter() waits, the earliest time wins, and add() does not wait', async 
   queue.addAfter('a', 50);
   queue.addAfter('a', 200);
   queue.addAfter('b', 1000);
-  assert.equal(queue.size, 2);
   await clock.advance(49);
   assert.deepEqual(runs, []);
   await clock.advance(1);
@@ -83,7 +82,6 @@ test('addRateLimited() doubles the pause of each key from 5 ms to 1000 s; forget
   assert.deepEqual(pauses.slice(0, 5), [5, 10, 20, 40, 80]);
   assert.equal(pauses.at(-1), 1_000_000);
   assert.equal(queue.addRateLimited('b'), 5);
-  assert.equal(queue.failures('a'), 20);
   queue.forget('a');
   assert.equal(queue.addRateLimited('a'), 5);
 });
@@ -103,7 +101,6 @@ test('stop() starts nothing more and waits for what runs', async () => {
   await finish('a');
   await stopping;
   assert.deepEqual(runs, ['a']);
-  assert.equal(queue.size, 0);
 });
 
 test('whatever is added, no key is lost, none runs twice at once, and the bound holds', async () => {
@@ -132,7 +129,6 @@ test('whatever is added, no key is lost, none runs twice at once, and the bound 
       while (open.size > 0) await finish([...open.keys()][0]!);
       for (const [key, before] of owed) assert.ok(begun(key) >= before, `${key} was lost`);
       for (const key of owed.keys()) assert.ok(begun(key) > 0);
-      assert.equal(queue.size, 0);
     }),
     { numRuns: 200 },
   );
@@ -147,6 +143,6 @@ test('where a turn of the event loop has gone on for long, the next key waits fo
   for (let i = 0; i < 50; i++) await Promise.resolve();
   assert.deepEqual(runs, ['a', 'b']);
   clock.turnIsLong = () => false;
-  await queue.idle();
+  for (let i = 0; i < 50 && runs.length < 4; i++) await nextTurn();
   assert.deepEqual(runs, ['a', 'b', 'c', 'd']);
 });

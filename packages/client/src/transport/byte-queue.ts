@@ -13,19 +13,11 @@ const HARD_LIMIT = 64 * 1024 * 1024;
 /** What a writer hands over at a time: bytes, or with `documents` a value in place of a line of them. */
 export type Part = Uint8Array | StreamDocument;
 
-export interface ByteQueue {
-  readonly sink: ByteSink;
-  /** The next part, undefined at the end. Parts are the writer's own: read only. Throws when the queue was given up. */
-  next(): Promise<Part | undefined>;
-  /** Ends the queue from the reader's side. */
-  close(): void;
-}
-
 /**
  * Makes a queue whose writer is asked to stop by `signal`, which the caller aborts when it reads no further. With
  * `documents` a writer in this process may hand over values.
  */
-export function createByteQueue(signal: AbortSignal, options: { readonly documents?: boolean } = {}): ByteQueue {
+export function createByteQueue(signal: AbortSignal, options: { readonly documents?: boolean } = {}) {
   const parts: Part[] = [];
   /** Bytes that each part stands for. */
   const sizes: number[] = [];
@@ -40,11 +32,14 @@ export function createByteQueue(signal: AbortSignal, options: { readonly documen
     reader?.resolve();
     reader = undefined;
   };
+  const release = (): void => {
+    drain?.resolve();
+    drain = undefined;
+  };
   const finish = (): void => {
     ended = true;
     wake();
-    drain?.resolve();
-    drain = undefined;
+    release();
   };
   const given = new AbortController();
   const stop = (): void => {
@@ -86,7 +81,8 @@ export function createByteQueue(signal: AbortSignal, options: { readonly documen
 
   return {
     sink,
-    async next() {
+    /** The next part, undefined at the end. Parts are the writer's own: read only. Throws when the queue was given up. */
+    async next(): Promise<Part | undefined> {
       for (;;) {
         if (failure) throw failure;
         if (head < parts.length) {
@@ -98,10 +94,7 @@ export function createByteQueue(signal: AbortSignal, options: { readonly documen
             sizes.length = 0;
             head = 0;
           }
-          if (buffered <= HIGH_WATER) {
-            drain?.resolve();
-            drain = undefined;
-          }
+          if (buffered <= HIGH_WATER) release();
           return part;
         }
         if (ended) return undefined;
@@ -109,7 +102,8 @@ export function createByteQueue(signal: AbortSignal, options: { readonly documen
         await reader.promise;
       }
     },
-    close() {
+    /** Ends the queue from the reader's side. */
+    close(): void {
       signal.removeEventListener('abort', stop);
       stop();
     },

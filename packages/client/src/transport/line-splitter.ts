@@ -2,17 +2,12 @@
 import { joinBytes } from '@coracle/apimachinery/meta/join-bytes';
 
 /** Longest frame, newline excluded. A server stores objects of at most 3 MiB; a watch event wraps one. */
-export const MAX_FRAME_BYTES = 8 * 1024 * 1024;
+const MAX_FRAME_BYTES = 8 * 1024 * 1024;
 
 const NEWLINE = 0x0a;
 
-export interface LineSplitter {
-  /** Takes a chunk and returns the lines it completed, empty ones left out. Throws RangeError when a frame is too long. */
-  push(chunk: Uint8Array): string[];
-}
-
 /** Makes a splitter that holds at most one unfinished frame of `maxFrameBytes`. */
-export function createLineSplitter(maxFrameBytes: number = MAX_FRAME_BYTES): LineSplitter {
+export function createLineSplitter(maxFrameBytes: number = MAX_FRAME_BYTES) {
   const decoder = new TextDecoder();
   let parts: Uint8Array[] = [];
   let held = 0;
@@ -32,7 +27,8 @@ export function createLineSplitter(maxFrameBytes: number = MAX_FRAME_BYTES): Lin
   };
 
   return {
-    push(chunk) {
+    /** Takes a chunk and returns the lines it completed, empty ones left out. Throws RangeError when a frame is too long. */
+    push(chunk: Uint8Array): string[] {
       const lines: string[] = [];
       let start = 0;
       for (;;) {
