@@ -152,6 +152,15 @@ export function fromLabelSelectorObject(object: LabelSelectorObject | undefined 
   return requirements.length === 0 ? EVERYTHING : { requirements: sortByKey(requirements) };
 }
 
+/** The same; what no API server would have accepted selects nothing, so that one bad object does not stop all others. */
+export function readableSelector(object: LabelSelectorObject | undefined | null): LabelSelector {
+  try {
+    return fromLabelSelectorObject(object);
+  } catch {
+    return NOTHING;
+  }
+}
+
 const sortByKey = (list: LabelRequirement[]): LabelRequirement[] =>
   list.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
 

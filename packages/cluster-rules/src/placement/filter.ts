@@ -11,6 +11,7 @@ import type { NodeUsage } from './node-usage.ts';
 import { type NamespaceLabels, type PodAffinityRules, podAffinityRules } from './pod-affinity.ts';
 import { podRequests } from './pod-requests.ts';
 import type { PodVolumes } from './pod-volumes.ts';
+import { final, forNow, type Refusal } from './refusal.ts';
 import { tolerates, untoleratedTaint } from './taints.ts';
 import { type SpreadRules, spreadRules } from './topology-spread.ts';
 
@@ -19,14 +20,6 @@ export interface ClusterRules {
   readonly volumes?: PodVolumes | undefined;
   readonly affinity: PodAffinityRules;
   readonly spread: SpreadRules;
-}
-
-/** Why a node refuses a Pod. */
-export interface Refusal {
-  /** Only resources give more than one. */
-  readonly reasons: readonly string[];
-  /** False when no Pod that leaves the node would change it: preemption need not try. */
-  readonly mayChange: boolean;
 }
 
 /** Reads what the Pod and the Pods already placed ask of their neighbours. */
@@ -44,18 +37,15 @@ export const clusterRules = (
 });
 
 /** Undefined when the Pod fits. */
-export function filterNode(pod: DeepReadonly<Pod>, usage: NodeUsage, rules: ClusterRules): Refusal | undefined {
+export const filterNode: Filter = (pod, usage, rules) => {
   for (const filter of FILTERS) {
     const refusal = filter(pod, usage, rules);
     if (refusal) return refusal;
   }
   return undefined;
-}
+};
 
 type Filter = (pod: DeepReadonly<Pod>, usage: NodeUsage, rules: ClusterRules) => Refusal | undefined;
-
-const final = (reason: string): Refusal => ({ reasons: [reason], mayChange: false });
-const forNow = (reason: string): Refusal => ({ reasons: [reason], mayChange: true });
 
 const UNSCHEDULABLE = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' } as const;
 
@@ -121,36 +111,6 @@ const volumes: Filter = (_pod, { node }, rules) => {
   return reason === undefined ? undefined : final(reason);
 };
 
-const spread: Filter = (_pod, usage, rules) => {
-  const result = rules.spread.check(usage);
-  switch (result) {
-    case 'fits':
-      return undefined;
-    case 'missing-label':
-      return final("node(s) didn't match pod topology spread constraints (missing required label)");
-    case 'skew':
-      return forNow("node(s) didn't match pod topology spread constraints");
-    default:
-      return result satisfies never;
-  }
-};
-
-const podAffinity: Filter = (_pod, usage, rules) => {
-  const result = rules.affinity.check(usage);
-  switch (result) {
-    case 'fits':
-      return undefined;
-    case 'affinity':
-      return final("node(s) didn't match pod affinity rules");
-    case 'anti-affinity':
-      return forNow("node(s) didn't match pod anti-affinity rules");
-    case 'existing-anti-affinity':
-      return forNow("node(s) didn't satisfy existing pods anti-affinity rules");
-    default:
-      return result satisfies never;
-  }
-};
-
 const FILTERS: readonly Filter[] = [
   unschedulable,
   taints,
@@ -158,6 +118,6 @@ const FILTERS: readonly Filter[] = [
   ports,
   resources,
   volumes,
-  spread,
-  podAffinity,
+  (_pod, usage, rules) => rules.spread.check(usage),
+  (_pod, usage, rules) => rules.affinity.check(usage),
 ];

@@ -2,6 +2,7 @@
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { hasEnded } from '@coracle/apimachinery/meta/object-state';
+import { getOwn } from '@coracle/apimachinery/meta/own-property';
 import type { Node, Pod } from '@coracle/apimachinery/types/types';
 import { type Amounts, addAmounts, amountsOf, podRequests, scoringRequests } from './pod-requests.ts';
 
@@ -16,6 +17,10 @@ export interface NodeUsage {
   /** With defaults for Pods that request nothing: for scores. */
   readonly scored: { readonly cpu: number; readonly memory: number };
 }
+
+/** The domain of a topology that the node is in: the value of its label. */
+export const domainOf = ({ labels }: NodeUsage, topologyKey: string): string | undefined =>
+  getOwn(labels, topologyKey) as string | undefined;
 
 /** Sums up a node and the Pods on it. */
 export function nodeUsage(node: DeepReadonly<Node>, pods: readonly DeepReadonly<Pod>[]): NodeUsage {

@@ -2,10 +2,11 @@
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { Pod } from '@coracle/apimachinery/types/types';
-import { clusterRules, filterNode, type Refusal } from './filter.ts';
+import { clusterRules, filterNode } from './filter.ts';
 import type { NodeUsage } from './node-usage.ts';
 import type { NamespaceLabels } from './pod-affinity.ts';
 import type { PodVolumes } from './pod-volumes.ts';
+import { final, type Refusal } from './refusal.ts';
 import { scoreNodes } from './score.ts';
 
 export type Placement =
@@ -42,7 +43,7 @@ export function placePod(
   const refusals = new Map<string, Refusal>();
   const refused = options.volumes?.refusal;
   if (refused !== undefined) {
-    for (const { name } of nodes) refusals.set(name, { reasons: [refused], mayChange: false });
+    for (const { name } of nodes) refusals.set(name, final(refused));
     return { type: 'unschedulable', message: `0/${nodes.length} nodes are available: ${refused}.`, refusals };
   }
   const fitting: NodeUsage[] = [];
@@ -53,11 +54,8 @@ export function placePod(
     else fitting.push(usage);
   }
   if (fitting.length === 0) {
-    const message = refusalMessage(
-      nodes.length,
-      [...refusals.values()].flatMap(({ reasons }) => reasons),
-    );
-    return { type: 'unschedulable', message, refusals };
+    const reasons = refusals.values().flatMap((refusal) => refusal.reasons);
+    return { type: 'unschedulable', message: refusalMessage(nodes.length, reasons), refusals };
   }
   const scores = scoreNodes(pod, fitting, rules);
   let best = 0;
@@ -69,9 +67,7 @@ export function placePod(
 }
 
 /** `0/3 nodes are available: 1 Insufficient memory, 2 node(s) were unschedulable.` */
-export function refusalMessage(nodes: number, reasons: readonly string[]): string {
-  const counts = new Map<string, number>();
-  for (const reason of reasons) counts.set(reason, (counts.get(reason) ?? 0) + 1);
-  const counted = [...counts].map(([reason, count]) => `${count} ${reason}`).sort();
+export function refusalMessage(nodes: number, reasons: Iterable<string>): string {
+  const counted = Array.from(Map.groupBy(reasons, String), ([reason, { length }]) => `${length} ${reason}`).sort();
   return `0/${nodes} nodes are available: ${counted.join(', ')}.`;
 }

@@ -5,55 +5,42 @@
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { getOwn } from '@coracle/apimachinery/meta/own-property';
-import {
-  fromLabelSelectorObject,
-  type LabelSelector,
-  type LabelSelectorObject,
-  matchesLabels,
-  NOTHING,
-} from '@coracle/apimachinery/selector/label-selector';
+import { type LabelSelector, matchesLabels, readableSelector } from '@coracle/apimachinery/selector/label-selector';
 import type { Pod, PodAffinityTerm } from '@coracle/apimachinery/types/types';
-import type { NodeUsage } from './node-usage.ts';
+import { domainOf, type NodeUsage } from './node-usage.ts';
+import { final, forNow, type Refusal } from './refusal.ts';
 
 /** Labels of a namespace, for namespaceSelector. */
 export type NamespaceLabels = (namespace: string) => Readonly<Record<string, string>> | undefined;
 
-interface Term {
+type Term = DeepReadonly<PodAffinityTerm>;
+type SelectorField = 'labelSelector' | 'matchLabelKeys' | 'mismatchLabelKeys';
+
+interface CompiledTerm {
   readonly matches: (pod: DeepReadonly<Pod>) => boolean;
   readonly topologyKey: string;
 }
 
-/** A selector no API server would have accepted selects nothing: one bad Pod must not stop the placing of all others. */
-function readSelector(object: LabelSelectorObject | undefined): LabelSelector {
-  try {
-    return fromLabelSelectorObject(object);
-  } catch {
-    return NOTHING;
-  }
+/** The Pods that a term or a constraint of `owner` is about: by its selector, and by labels that they share with `owner` or not. */
+export function selectorOf(
+  { labelSelector, matchLabelKeys = [], mismatchLabelKeys = [] }: Pick<Term, SelectorField>,
+  owner: DeepReadonly<Pod>,
+): LabelSelector {
+  const selector = readableSelector(labelSelector);
+  if (selector.nothing) return selector;
+  const owned = (keys: readonly string[], operator: 'in' | 'notin') =>
+    keys.flatMap((key) => {
+      const value = getOwn(owner.metadata.labels ?? {}, key);
+      return typeof value === 'string' ? [{ key, operator, values: [value] }] : [];
+    });
+  const extra = [...owned(matchLabelKeys, 'in'), ...owned(mismatchLabelKeys, 'notin')];
+  return { requirements: [...selector.requirements, ...extra] };
 }
 
-const selectorOf = (term: DeepReadonly<PodAffinityTerm>, owner: DeepReadonly<Pod>): LabelSelector => {
-  const selector = readSelector(term.labelSelector);
-  if (selector.nothing) return selector;
-  const labels = owner.metadata.labels ?? {};
-  const extra = [
-    ...(term.matchLabelKeys ?? []).map((key) => ({ key, operator: 'in' as const })),
-    ...(term.mismatchLabelKeys ?? []).map((key) => ({ key, operator: 'notin' as const })),
-  ].flatMap(({ key, operator }) => {
-    const value = getOwn(labels, key);
-    return typeof value === 'string' ? [{ key, operator, values: [value] }] : [];
-  });
-  return { requirements: [...selector.requirements, ...extra] };
-};
-
-function compile(
-  term: DeepReadonly<PodAffinityTerm>,
-  owner: DeepReadonly<Pod>,
-  namespaceLabels: NamespaceLabels,
-): Term {
+function compile(term: Term, owner: DeepReadonly<Pod>, namespaceLabels: NamespaceLabels): CompiledTerm {
   const selector = selectorOf(term, owner);
   const named = term.namespaces ?? [];
-  const byLabel = term.namespaceSelector === undefined ? undefined : readSelector(term.namespaceSelector);
+  const byLabel = term.namespaceSelector === undefined ? undefined : readableSelector(term.namespaceSelector);
   const own = owner.metadata.namespace ?? '';
   const inScope = (namespace: string): boolean => {
     // Neither list nor selector: the Pod's own namespace.
@@ -66,11 +53,8 @@ function compile(
   };
 }
 
-const domainOf = (node: NodeUsage, topologyKey: string): string | undefined =>
-  getOwn(node.labels, topologyKey) as string | undefined;
-
 /** Domain value -> how many Pods in it match. */
-function countByDomain(term: Term, nodes: readonly NodeUsage[]): Map<string, number> {
+function countByDomain(term: CompiledTerm, nodes: readonly NodeUsage[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const node of nodes) {
     const domain = domainOf(node, term.topologyKey);
@@ -81,16 +65,14 @@ function countByDomain(term: Term, nodes: readonly NodeUsage[]): Map<string, num
   return counts;
 }
 
-/** What is wrong with a node for a Pod's required terms. */
-export type PodAffinityResult = 'fits' | 'affinity' | 'anti-affinity' | 'existing-anti-affinity';
-
 export interface PodAffinityRules {
-  check(node: NodeUsage): PodAffinityResult;
+  /** What is wrong with a node for a Pod's required terms. */
+  check(node: NodeUsage): Refusal | undefined;
   /** Sum of the weights of preferred terms met on the node, anti-affinity counted negative. */
   preference(node: NodeUsage): number;
 }
 
-const NO_RULES: PodAffinityRules = { check: () => 'fits', preference: () => 0 };
+const NO_RULES: PodAffinityRules = { check: () => undefined, preference: () => 0 };
 
 /** Reads the terms of the Pod and of the Pods already placed once, to be asked for each node. */
 export function podAffinityRules(
@@ -113,7 +95,7 @@ export function podAffinityRules(
   }
   if (wanted === undefined && unwanted === undefined && closed.length === 0) return NO_RULES;
 
-  const prepare = (term: DeepReadonly<PodAffinityTerm>) => {
+  const prepare = (term: Term) => {
     const compiled = compile(term, pod, namespaceLabels);
     return { ...compiled, counts: countByDomain(compiled, nodes) };
   };
@@ -129,17 +111,20 @@ export function podAffinityRules(
   return {
     check(node) {
       for (const { topologyKey, domain } of closed) {
-        if (domainOf(node, topologyKey) === domain) return 'existing-anti-affinity';
+        if (domainOf(node, topologyKey) === domain)
+          return forNow("node(s) didn't satisfy existing pods anti-affinity rules");
       }
       for (const { topologyKey, counts } of forbidden) {
         const domain = domainOf(node, topologyKey);
-        if (domain !== undefined && (counts.get(domain) ?? 0) > 0) return 'anti-affinity';
+        if (domain !== undefined && (counts.get(domain) ?? 0) > 0)
+          return forNow("node(s) didn't match pod anti-affinity rules");
       }
       for (const { topologyKey, counts } of required) {
         const domain = domainOf(node, topologyKey);
-        if (domain === undefined || (!first && (counts.get(domain) ?? 0) === 0)) return 'affinity';
+        if (domain === undefined || (!first && (counts.get(domain) ?? 0) === 0))
+          return final("node(s) didn't match pod affinity rules");
       }
-      return 'fits';
+      return undefined;
     },
     preference(node) {
       let sum = 0;

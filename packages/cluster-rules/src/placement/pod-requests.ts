@@ -20,9 +20,7 @@ export function amountOf(resource: string, text: string): number {
 
 /** A resource list as amounts. */
 export function amountsOf(list: DeepReadonly<ResourceList> | undefined): Map<string, number> {
-  const amounts = new Map<string, number>();
-  for (const [resource, text] of Object.entries(list ?? {})) amounts.set(resource, amountOf(resource, text));
-  return amounts;
+  return new Map(Object.entries(list ?? {}).map(([resource, text]) => [resource, amountOf(resource, text)]));
 }
 
 /** Adds `more` to `sum`. */

@@ -5,19 +5,15 @@
  */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import { isDeleting } from '@coracle/apimachinery/meta/object-state';
-import {
-  fromLabelSelectorObject,
-  type LabelSelector,
-  matchesLabels,
-  NOTHING,
-} from '@coracle/apimachinery/selector/label-selector';
+import { conditionOf, isDeleting } from '@coracle/apimachinery/meta/object-state';
+import { matchesLabels, readableSelector } from '@coracle/apimachinery/selector/label-selector';
 import type { Pod, PodDisruptionBudget } from '@coracle/apimachinery/types/types';
-import { clusterRules, filterNode, type Refusal } from './filter.ts';
+import { clusterRules, filterNode } from './filter.ts';
 import { type NodeUsage, nodeUsage } from './node-usage.ts';
 import { refusalMessage } from './place-pod.ts';
 import type { NamespaceLabels } from './pod-affinity.ts';
 import type { PodVolumes } from './pod-volumes.ts';
+import type { Refusal } from './refusal.ts';
 
 export type Preemption =
   | { readonly type: 'victims'; readonly nodeName: string; readonly victims: readonly DeepReadonly<Pod>[] }
@@ -78,15 +74,12 @@ export function findVictims(input: PreemptionInput): Preemption {
 function isRoomBeingMade({ pod, nodes, refusals }: PreemptionInput): boolean {
   const nominated = pod.status?.nominatedNodeName ?? '';
   if (nominated === '' || refusals.get(nominated)?.mayChange === false) return false;
-  return (
-    nodes
-      .find(({ name }) => name === nominated)
-      ?.pods.some(
-        (one) =>
-          isDeleting(one) &&
-          priorityOf(one) < priorityOf(pod) &&
-          one.status?.conditions?.some(({ type, reason }) => type === 'DisruptionTarget' && reason === PREEMPTED),
-      ) ?? false
+  const there = nodes.find(({ name }) => name === nominated)?.pods ?? [];
+  return there.some(
+    (one) =>
+      isDeleting(one) &&
+      priorityOf(one) < priorityOf(pod) &&
+      conditionOf(one, 'DisruptionTarget')?.reason === PREEMPTED,
   );
 }
 
@@ -107,10 +100,8 @@ function offerOf(
   const lower = usage.pods.filter((one) => priorityOf(one) < priorityOf(pod)).sort(byImportance);
   if (lower.length === 0) return { reasons: [NO_VICTIMS] };
   const refusalWithout = (gone: ReadonlySet<DeepReadonly<Pod>>): Refusal | undefined => {
-    const after = nodeUsage(
-      usage.node,
-      usage.pods.filter((one) => !gone.has(one)),
-    );
+    const staying = usage.pods.filter((one) => !gone.has(one));
+    const after = nodeUsage(usage.node, staying);
     const all = nodes.map((one) => (one === usage ? after : one));
     return filterNode(pod, after, clusterRules(pod, all, { namespaceLabels, volumes }));
   };
@@ -136,7 +127,7 @@ function beyondBudget(
 ): DeepReadonly<Pod>[] {
   const counted = budgets.map((budget) => ({
     budget,
-    selector: selectorOf(budget),
+    selector: readableSelector(budget.spec?.selector),
     left: budget.status?.disruptionsAllowed ?? 0,
   }));
   return pods.filter((pod) => {
@@ -151,14 +142,6 @@ function beyondBudget(
     }
     return violates;
   });
-}
-
-function selectorOf(budget: DeepReadonly<PodDisruptionBudget>): LabelSelector {
-  try {
-    return fromLabelSelectorObject(budget.spec?.selector);
-  } catch {
-    return NOTHING;
-  }
 }
 
 const startOf = (pod: DeepReadonly<Pod>): string => pod.status?.startTime ?? pod.metadata.creationTimestamp ?? '';

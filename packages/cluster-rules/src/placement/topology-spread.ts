@@ -6,30 +6,26 @@
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { isDeleting } from '@coracle/apimachinery/meta/object-state';
-import { getOwn } from '@coracle/apimachinery/meta/own-property';
-import {
-  fromLabelSelectorObject,
-  type LabelSelector,
-  matchesLabels,
-  NOTHING,
-} from '@coracle/apimachinery/selector/label-selector';
+import { matchesLabels } from '@coracle/apimachinery/selector/label-selector';
 import type { Pod, TopologySpreadConstraint } from '@coracle/apimachinery/types/types';
 import { matchesNodeAffinity } from './node-affinity.ts';
-import type { NodeUsage } from './node-usage.ts';
+import { domainOf, type NodeUsage } from './node-usage.ts';
+import { selectorOf } from './pod-affinity.ts';
+import { final, forNow, type Refusal } from './refusal.ts';
 import { untoleratedTaint } from './taints.ts';
-
-export type SpreadResult = 'fits' | 'missing-label' | 'skew';
 
 export interface SpreadRules {
   /** The DoNotSchedule constraints. */
-  check(node: NodeUsage): SpreadResult;
+  check(node: NodeUsage): Refusal | undefined;
   /** The ScheduleAnyway constraints: 0 to 100 each, in the order of the nodes; higher is emptier. */
   scores(nodes: readonly NodeUsage[]): number[];
 }
 
 type Constraint = DeepReadonly<TopologySpreadConstraint>;
 
-const NO_RULES: SpreadRules = { check: () => 'fits', scores: (nodes) => nodes.map(() => 0) };
+const MISMATCH = "node(s) didn't match pod topology spread constraints";
+
+const NO_RULES: SpreadRules = { check: () => undefined, scores: (nodes) => nodes.map(() => 0) };
 
 /** Counts once, to be asked for each node. */
 export function spreadRules(pod: DeepReadonly<Pod>, nodes: readonly NodeUsage[]): SpreadRules {
@@ -42,10 +38,10 @@ export function spreadRules(pod: DeepReadonly<Pod>, nodes: readonly NodeUsage[])
     check(node) {
       for (const { constraint, counts, fewest, self } of counted) {
         const domain = domainOf(node, constraint.topologyKey);
-        if (domain === undefined) return 'missing-label';
-        if ((counts.get(domain) ?? 0) + self - fewest > constraint.maxSkew) return 'skew';
+        if (domain === undefined) return final(`${MISMATCH} (missing required label)`);
+        if ((counts.get(domain) ?? 0) + self - fewest > constraint.maxSkew) return forNow(MISMATCH);
       }
-      return 'fits';
+      return undefined;
     },
     scores: (candidates) => softScores(countAll(pod, soft, nodes), candidates),
   };
@@ -69,7 +65,7 @@ function countAll(
   // A node takes part only when it has a place in every constraint's topology.
   const complete = nodes.filter((node) => constraints.every((one) => domainOf(node, one.topologyKey) !== undefined));
   return constraints.map((constraint) => {
-    const selector = selectorOf(pod, constraint);
+    const selector = selectorOf(constraint, pod);
     const counts = new Map<string, number>();
     for (const node of complete) {
       if (!isIncluded(pod, node, constraint)) continue;
@@ -96,26 +92,6 @@ function isIncluded(pod: DeepReadonly<Pod>, { node }: NodeUsage, constraint: Con
   if ((constraint.nodeAffinityPolicy ?? 'Honor') === 'Honor' && !matchesNodeAffinity(pod, node)) return false;
   return constraint.nodeTaintsPolicy !== 'Honor' || !untoleratedTaint(pod, node, ['NoSchedule', 'NoExecute']);
 }
-
-/** A constraint without a selector, or with one no API server would have accepted, counts no Pods. */
-function selectorOf(pod: DeepReadonly<Pod>, constraint: Constraint): LabelSelector {
-  let selector: LabelSelector;
-  try {
-    selector = fromLabelSelectorObject(constraint.labelSelector);
-  } catch {
-    return NOTHING;
-  }
-  if (selector.nothing) return selector;
-  const labels = pod.metadata.labels ?? {};
-  const extra = (constraint.matchLabelKeys ?? []).flatMap((key) => {
-    const value = getOwn(labels, key);
-    return typeof value === 'string' ? [{ key, operator: 'in' as const, values: [value] }] : [];
-  });
-  return { requirements: [...selector.requirements, ...extra] };
-}
-
-const domainOf = (node: NodeUsage, topologyKey: string): string | undefined =>
-  getOwn(node.labels, topologyKey) as string | undefined;
 
 function softScores(counted: readonly Counted[], nodes: readonly NodeUsage[]): number[] {
   if (counted.length === 0) return nodes.map(() => 0);
