@@ -6,17 +6,16 @@
 
 import type { CertificateRequest } from '@coracle/apimachinery/certificates/certificate-request';
 import { KUBELET_CLIENT_SIGNER, kubeletClientProblem } from '@coracle/apimachinery/certificates/kubelet-request';
-import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { CERTIFICATE_SIGNING_REQUESTS, NODES } from '@coracle/apimachinery/types/resource-types';
 import type { CertificateSigningRequest } from '@coracle/apimachinery/types/types';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { type Controller, createController, DONE, ownKeys } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { TerminalError } from '@coracle/client/controller/terminal-error';
-import { hasCondition, requestOf } from './signing-request.ts';
+import { hasCondition, requestOf, withCondition } from './signing-request.ts';
 
 export const approvingRules = policyRules(
   'list watch : certificates.k8s.io : certificatesigningrequests',
@@ -41,8 +40,7 @@ export function createApprovingController(environment: ControllerEnvironment): C
     sources: [ownKeys(requests)],
     async reconcile(key, { signal }) {
       const held = requests.get(key);
-      if (!held || held.status?.certificate || hasCondition(held, 'Approved') || hasCondition(held, 'Denied'))
-        return DONE;
+      if (!held || held.status?.certificate || hasCondition(held, 'Approved', 'Denied')) return DONE;
       if (held.spec.signerName !== KUBELET_CLIENT_SIGNER) return DONE;
       const request = requestOf(held);
       if (kubeletClientProblem(request, held.spec.usages ?? [])) return DONE;
@@ -66,9 +64,7 @@ export function createApprovingController(environment: ControllerEnvironment): C
             `node ${JSON.stringify(nodeName)} is about to join with another key (certificate request ` +
               `${JSON.stringify(promised)}): an administrator approves this one, or deletes that one first`,
           );
-        const next = cloneJson(held) as CertificateSigningRequest;
-        const condition = { type: 'Approved', status: 'True', reason: 'AutoApproved', message };
-        next.status = { ...next.status, conditions: [...(next.status?.conditions ?? []), condition] };
+        const next = withCondition(held, { type: 'Approved', reason: 'AutoApproved', message });
         await client.update(CERTIFICATE_SIGNING_REQUESTS, next, { subresource: 'approval', signal });
         return DONE;
       }
@@ -79,15 +75,8 @@ export function createApprovingController(environment: ControllerEnvironment): C
   });
 }
 
-async function nodeExists(client: Client, name: string, signal: AbortSignal): Promise<boolean> {
-  try {
-    await client.get(NODES, { namespace: '', name }, { metadataOnly: true, signal });
-    return true;
-  } catch (error) {
-    if (isNotFound(error)) return false;
-    throw error;
-  }
-}
+const nodeExists = async (client: Client, name: string, signal: AbortSignal): Promise<boolean> =>
+  (await orAbsent(client.get(NODES, { namespace: '', name }, { metadataOnly: true, signal }))) !== undefined;
 
 /**
  * The request by which somebody with another key was promised the same node, before that Node exists. Read anew, as the
@@ -97,7 +86,7 @@ async function promisedTo(client: Client, asked: CertificateRequest, signal: Abo
   const { items } = await client.list(CERTIFICATE_SIGNING_REQUESTS, { signal });
   return items.find((other) => {
     if (other.spec.signerName !== KUBELET_CLIENT_SIGNER || !hasCondition(other, 'Approved')) return false;
-    if (hasCondition(other, 'Denied') || hasCondition(other, 'Failed')) return false;
+    if (hasCondition(other, 'Denied', 'Failed')) return false;
     const { commonName, publicKey } = requestOf(other);
     return commonName === asked.commonName && String(publicKey) !== String(asked.publicKey);
   })?.metadata.name;

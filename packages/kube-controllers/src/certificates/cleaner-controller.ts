@@ -7,7 +7,7 @@ import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { CERTIFICATE_SIGNING_REQUESTS } from '@coracle/apimachinery/types/resource-types';
 import type { CertificateSigningRequest } from '@coracle/apimachinery/types/types';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import { type Controller, createController, DONE, ownKeys, requeueAfter } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { pemOf } from './signing-request.ts';
@@ -55,14 +55,8 @@ export function createCleanerController(environment: ControllerEnvironment): Con
       if (at === undefined) return requeueAfter(LOOK_AGAIN_MS);
       const left = at - clock.now();
       if (left > 0) return requeueAfter(Math.min(left, PENDING_MS));
-      try {
-        await client.delete(CERTIFICATE_SIGNING_REQUESTS, key, {
-          preconditions: { uid: held.metadata.uid ?? '' },
-          signal,
-        });
-      } catch (error) {
-        if (!isNotFound(error)) throw error;
-      }
+      const preconditions = { uid: held.metadata.uid ?? '' };
+      await orAbsent(client.delete(CERTIFICATE_SIGNING_REQUESTS, key, { preconditions, signal }));
       return DONE;
     },
   });

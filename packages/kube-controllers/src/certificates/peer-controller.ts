@@ -8,17 +8,10 @@
  * another account.
  */
 import { checkRequestSignature } from '@coracle/apimachinery/certificates/certificate-request';
-import { encodeBase64 } from '@coracle/apimachinery/meta/base64';
-import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { type DeepReadonly, keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { CERTIFICATE_SIGNING_REQUESTS, CONFIG_MAPS, SECRETS } from '@coracle/apimachinery/types/resource-types';
-import type {
-  CertificateSigningRequest,
-  CertificateSigningRequestCondition,
-  ConfigMap,
-  Secret,
-} from '@coracle/apimachinery/types/types';
+import type { ConfigMap, Secret } from '@coracle/apimachinery/types/types';
 import {
   type Controller,
   createController,
@@ -45,7 +38,7 @@ import {
   writeAuthorities,
 } from './peer-authority.ts';
 import { peerRequestRefusal } from './peer-request.ts';
-import { hasCondition, pemOf, requestOf } from './signing-request.ts';
+import { hasCondition, pemOf, requestOf, withCertificate, withCondition } from './signing-request.ts';
 
 /** The work on keys, which the host of the controllers does. */
 export interface PeerKeyWork {
@@ -152,33 +145,22 @@ function createAuthorityController(options: PeerControllerOptions, { secrets, li
         { current: current && validityOf(current.certificate), next: next && validityOf(next.certificate) },
         now,
       );
-      const store = async (changed: PeerAuthorities): Promise<void> => {
-        const wanted = cloneJson(secret) as Secret;
-        wanted.data = writeAuthorities(changed);
-        await client.update(SECRETS, wanted, { signal });
-        passLog.info('peer authority changed', { step: step.type });
+      const changes = {
+        'make-current': async () => ({ current: await make(now) }),
+        'make-next': async () => ({ ...authorities, next: await make(now) }),
+        promote: async () => ({ current: next! }),
       };
-      switch (step.type) {
-        case 'make-current':
-          await store({ current: await make(now) });
-          return DONE;
-        case 'make-next':
-          await store({ ...authorities, next: await make(now) });
-          return DONE;
-        case 'promote':
-          await store({ current: next! });
-          return DONE;
-        case 'rest':
-          break;
-        default:
-          step satisfies never;
+      if (step.type !== 'rest') {
+        const data = writeAuthorities(await changes[step.type]());
+        await client.update(SECRETS, { ...(secret as Secret), data }, { signal });
+        passLog.info('peer authority changed', { step: step.type });
+        return DONE;
       }
       const published = list.data?.[PEER_BUNDLE] ?? '';
       const bundle = bundleOf(authorities, published, now);
       if (bundle !== published) {
-        const wanted = cloneJson(list) as ConfigMap;
-        wanted.data = { ...wanted.data, [PEER_BUNDLE]: bundle };
-        await client.update(CONFIG_MAPS, wanted, { signal });
+        const data = { ...list.data, [PEER_BUNDLE]: bundle };
+        await client.update(CONFIG_MAPS, { ...(list as ConfigMap), data }, { signal });
       }
       return requeueAfter(step.ms);
     },
@@ -188,7 +170,7 @@ function createAuthorityController(options: PeerControllerOptions, { secrets, li
 function createRequestController(options: PeerControllerOptions, { secrets, lists, key: kept }: Held): Controller {
   const { client, informers, clock, keys, agentUser } = options;
   const requests = informers.of(CERTIFICATE_SIGNING_REQUESTS, { fieldSelector: `spec.signerName=${PEER_SIGNER}` });
-  const all = (): ObjectKey[] => requests.list().map((request) => keyOf(request));
+  const all = (): ObjectKey[] => requests.list().map(keyOf);
   return createController({
     ...options,
     name: 'peer-request-controller',
@@ -197,29 +179,27 @@ function createRequestController(options: PeerControllerOptions, { secrets, list
     async reconcile(key, { signal, log: passLog }) {
       const held = requests.get(key);
       if (held?.spec.signerName !== PEER_SIGNER || held.status?.certificate) return DONE;
-      if (hasCondition(held, 'Denied') || hasCondition(held, 'Failed')) return DONE;
+      if (hasCondition(held, 'Denied', 'Failed')) return DONE;
       const decide = async (
         subresource: 'approval' | 'status',
-        condition: CertificateSigningRequestCondition,
+        condition: Parameters<typeof withCondition>[1],
       ): Promise<void> => {
-        const decided = cloneJson(held) as CertificateSigningRequest;
-        decided.status = { ...decided.status, conditions: [...(decided.status?.conditions ?? []), condition] };
-        await client.update(CERTIFICATE_SIGNING_REQUESTS, decided, { subresource, signal });
+        await client.update(CERTIFICATE_SIGNING_REQUESTS, withCondition(held, condition), { subresource, signal });
         passLog.info('certificate request decided', { decision: condition.type, reason: condition.reason });
       };
       const fail = (message: string) =>
-        decide('status', { type: 'Failed', status: 'True', reason: 'SignerValidationFailure', message });
+        decide('status', { type: 'Failed', reason: 'SignerValidationFailure', message });
       const isApproved = hasCondition(held, 'Approved');
       const refusal = peerRequestRefusal(held, agentUser);
       if (refusal) {
         // Whoever approved it by hand: the rule is that of the signer.
         if (isApproved) await fail(refusal.message);
-        else await decide('approval', { type: 'Denied', status: 'True', ...refusal });
+        else await decide('approval', { type: 'Denied', ...refusal });
         return DONE;
       }
       if (!isApproved) {
         const message = 'The requester is the agent of that node.';
-        await decide('approval', { type: 'Approved', status: 'True', reason: 'AutoApproved', message });
+        await decide('approval', { type: 'Approved', reason: 'AutoApproved', message });
         return DONE;
       }
       const { current } = await usable(secrets.get(kept)?.data, keys);
@@ -231,12 +211,8 @@ function createRequestController(options: PeerControllerOptions, { secrets, list
         return DONE;
       }
       const { usages = [], expirationSeconds = MAX_SECONDS, request } = held.spec;
-      const signed = cloneJson(held) as CertificateSigningRequest;
-      const certificate = await keys.sign(current, pemOf(request), {
-        usages,
-        expirationSeconds: Math.min(expirationSeconds, MAX_SECONDS),
-      });
-      signed.status = { ...signed.status, certificate: encodeBase64(new TextEncoder().encode(certificate)) };
+      const limits = { usages, expirationSeconds: Math.min(expirationSeconds, MAX_SECONDS) };
+      const signed = withCertificate(held, await keys.sign(current, pemOf(request), limits));
       await client.update(CERTIFICATE_SIGNING_REQUESTS, signed, { subresource: 'status', signal });
       passLog.info('peer certificate signed', { requester: held.spec.username });
       return DONE;

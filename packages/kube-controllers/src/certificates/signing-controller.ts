@@ -13,15 +13,12 @@ import {
   kubeletServingProblem,
   LEGACY_SIGNER,
 } from '@coracle/apimachinery/certificates/kubelet-request';
-import { encodeBase64 } from '@coracle/apimachinery/meta/base64';
-import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { CERTIFICATE_SIGNING_REQUESTS } from '@coracle/apimachinery/types/resource-types';
-import type { CertificateSigningRequest } from '@coracle/apimachinery/types/types';
+import type { CertificateSigningRequestSpec } from '@coracle/apimachinery/types/types';
 import { type Controller, createController, DONE, ownKeys } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
-import { hasCondition, pemOf, requestOf } from './signing-request.ts';
+import { hasCondition, pemOf, requestOf, withCertificate, withCondition } from './signing-request.ts';
 
 /** Signs a PEM request as it stands; resolves to the certificate, PEM. */
 export type SignRequest = (
@@ -52,12 +49,11 @@ export const signingRules = policyRules(
 /** A node's certificate is a day's work for whoever steals it, whatever was asked for; agents renew theirs long before. */
 const NODE_SECONDS = 86_400;
 
+type Lifetime = Pick<CertificateSigningRequestSpec, 'signerName' | 'expirationSeconds'>;
+
 /** Seconds asked for; undefined where the authority decides. */
-const lifeOf = ({
-  signerName,
-  expirationSeconds,
-}: DeepReadonly<CertificateSigningRequest>['spec']): number | undefined =>
-  signerName === KUBELET_CLIENT_SIGNER ? Math.min(expirationSeconds ?? NODE_SECONDS, NODE_SECONDS) : expirationSeconds;
+const lifeOf = ({ signerName, expirationSeconds: asked }: Lifetime): number | undefined =>
+  signerName === KUBELET_CLIENT_SIGNER ? Math.min(asked ?? NODE_SECONDS, NODE_SECONDS) : asked;
 
 /** Makes the controller; its keys are requests. */
 export function createSigningController(options: SigningOptions): Controller {
@@ -70,23 +66,17 @@ export function createSigningController(options: SigningOptions): Controller {
     async reconcile(key, { signal }) {
       const held = requests.get(key);
       if (!held || held.status?.certificate || !hasCondition(held, 'Approved')) return DONE;
-      if (hasCondition(held, 'Denied') || hasCondition(held, 'Failed')) return DONE;
+      if (hasCondition(held, 'Denied', 'Failed')) return DONE;
       const problemOf = PROBLEMS[held.spec.signerName];
       if (!problemOf) return DONE;
-      const next = cloneJson(held) as CertificateSigningRequest;
       const { usages = [], request } = held.spec;
       const expirationSeconds = lifeOf(held.spec);
-      const problem = problemOf(requestOf(held), usages);
-      if (problem !== undefined) {
-        const failed = { type: 'Failed', status: 'True', reason: 'SignerValidationFailure', message: problem };
-        next.status = { ...next.status, conditions: [...(next.status?.conditions ?? []), failed] };
-      } else {
-        const certificate = await sign(pemOf(request), {
-          usages,
-          ...(expirationSeconds !== undefined && { expirationSeconds }),
-        });
-        next.status = { ...next.status, certificate: encodeBase64(new TextEncoder().encode(certificate)) };
-      }
+      const message = problemOf(requestOf(held), usages);
+      const options = { usages, ...(expirationSeconds !== undefined && { expirationSeconds }) };
+      const next =
+        message === undefined
+          ? withCertificate(held, await sign(pemOf(request), options))
+          : withCondition(held, { type: 'Failed', reason: 'SignerValidationFailure', message });
       await client.update(CERTIFICATE_SIGNING_REQUESTS, next, { subresource: 'status', signal });
       return DONE;
     },

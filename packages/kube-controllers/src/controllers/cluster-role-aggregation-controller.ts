@@ -26,21 +26,12 @@ export function aggregatedRules(
   const selectors = (role.aggregationRule?.clusterRoleSelectors ?? []).map((selector) =>
     fromLabelSelectorObject(selector as Parameters<typeof fromLabelSelectorObject>[0]),
   );
-  const rules: DeepReadonly<PolicyRule>[] = [];
-  const selected = all
+  const rules = all
     .filter((other) => other.metadata.name !== role.metadata.name)
     .filter((other) => selectors.some((selector) => matchesLabels(selector, other.metadata.labels ?? {})))
-    .sort((a, b) => ((a.metadata.name ?? '') < (b.metadata.name ?? '') ? -1 : 1));
-  const known = new Set<string>();
-  for (const other of selected) {
-    for (const rule of other.rules ?? []) {
-      const text = textOf(rule);
-      if (known.has(text)) continue;
-      known.add(text);
-      rules.push(rule);
-    }
-  }
-  return rules;
+    .sort((a, b) => ((a.metadata.name ?? '') < (b.metadata.name ?? '') ? -1 : 1))
+    .flatMap((other) => other.rules ?? []);
+  return Array.from(Map.groupBy(rules, textOf).values(), ([first]) => first!);
 }
 
 /** The same for equal rules only. */

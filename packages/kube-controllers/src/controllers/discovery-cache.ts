@@ -5,18 +5,13 @@ import { type Discovery, discover } from '@coracle/client/discovery/discover';
 import type { InformerSet } from '@coracle/client/informer/informer-set';
 import type { Clock } from '@coracle/runtime/clock/clock';
 
-export interface DiscoveryCache {
-  /** What the server serves, at most `MAX_AGE_MS` old. */
-  read(signal: AbortSignal): Promise<Discovery>;
-  /** Hears that the last reading is out of date. */
-  onStale(listener: () => void): void;
-}
+export type DiscoveryCache = ReturnType<typeof createDiscoveryCache>;
 
 /** As upstream's garbage collector: kinds can also come and go without a CRD event being seen. */
 export const MAX_AGE_MS = 30_000;
 
 /** Makes a cache; the informers it asks for are started by the set's owner. */
-export function createDiscoveryCache(client: Client, informers: InformerSet, clock: Clock): DiscoveryCache {
+export function createDiscoveryCache(client: Client, informers: InformerSet, clock: Clock) {
   let current: { readonly at: number; readonly reading: Promise<Discovery> } | undefined;
   const listeners: (() => void)[] = [];
   const invalidate = (): void => {
@@ -27,7 +22,8 @@ export function createDiscoveryCache(client: Client, informers: InformerSet, clo
   informers.of(API_SERVICES).onChange(invalidate);
 
   return {
-    read(signal) {
+    /** What the server serves, at most `MAX_AGE_MS` old. */
+    read(signal: AbortSignal): Promise<Discovery> {
       const now = clock.monotonic();
       if (!current || now - current.at > MAX_AGE_MS) {
         const reading = discover(client, signal);
@@ -43,8 +39,7 @@ export function createDiscoveryCache(client: Client, informers: InformerSet, clo
       }
       return current.reading;
     },
-    onStale: (listener) => {
-      listeners.push(listener);
-    },
+    /** Hears that the last reading is out of date. */
+    onStale: (listener: () => void): void => void listeners.push(listener),
   };
 }

@@ -4,20 +4,20 @@
  */
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
-import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object';
+import { type DeepReadonly, formatTime, keyOf } from '@coracle/apimachinery/meta/object';
+import { conditionOf, isConditionTrue, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import {
   formatLabelSelector,
   fromLabelSelectorObject,
   type LabelSelector,
-  type LabelSelectorObject,
   matchesLabels,
-  NOTHING,
+  readableSelector,
 } from '@coracle/apimachinery/selector/label-selector';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { POD_DISRUPTION_BUDGETS, PODS, REPLICA_SETS } from '@coracle/apimachinery/types/resource-types';
-import type { IntOrString, Pod, PodDisruptionBudget } from '@coracle/apimachinery/types/types';
+import type { Condition, IntOrString, Pod, PodDisruptionBudget } from '@coracle/apimachinery/types/types';
 import { orAbsent } from '@coracle/client/api-failure';
+import { commit } from '@coracle/client/commit/commit';
 import { createController, DONE, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
@@ -46,8 +46,9 @@ export const disruptionRules = policyRules(
 const DELETION_TIMEOUT_MS = 120_000;
 
 type Budget = DeepReadonly<PodDisruptionBudget>;
+type BudgetStatus = NonNullable<PodDisruptionBudget['status']>;
 
-export interface BudgetFacts {
+interface BudgetFacts {
   /** The Pods the budget selects. */
   readonly pods: readonly DeepReadonly<Pod>[];
   /** How many Pods there should be; a text says why that is not known. */
@@ -56,25 +57,13 @@ export interface BudgetFacts {
 }
 
 /** True when the budget selects the Pod: an empty selector selects every Pod, none or a broken one selects no Pod. */
-export function selectsPod(budget: Budget, pod: DeepReadonly<Pod>): boolean {
-  let selector = selectors.get(budget);
-  if (selector === undefined) {
-    selector = selectorOf(budget);
-    selectors.set(budget, selector);
-  }
+function selectsPod(budget: Budget, pod: DeepReadonly<Pod>): boolean {
+  const selector = selectors.getOrInsertComputed(budget, ({ spec }) => readableSelector(spec?.selector));
   return matchesLabels(selector, pod.metadata.labels ?? {});
 }
 
 /** Of budgets that were asked about: each is asked about thousands of Pods. */
 const selectors = new WeakMap<Budget, LabelSelector>();
-
-function selectorOf({ spec }: Budget): LabelSelector {
-  try {
-    return fromLabelSelectorObject(spec?.selector as LabelSelectorObject | undefined);
-  } catch {
-    return NOTHING;
-  }
-}
 
 /** A number, or a share of `total` rounded up. */
 function scaled(value: IntOrString, total: number): number {
@@ -83,19 +72,14 @@ function scaled(value: IntOrString, total: number): number {
   return percent === undefined ? 0 : Math.ceil((Number(percent) * total) / 100);
 }
 
-const isReady = (pod: DeepReadonly<Pod>): boolean =>
-  pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
-
 /** The status the budget should have, conditions beside its own kept. */
-export function budgetStatus(budget: Budget, facts: BudgetFacts): NonNullable<PodDisruptionBudget['status']> {
+export function budgetStatus(budget: Budget, facts: BudgetFacts): BudgetStatus {
   const { pods, now } = facts;
   const { minAvailable, maxUnavailable } = budget.spec ?? {};
   const disruptedPods = stillDisrupted(budget, facts);
   const healthy = pods.filter(
     (pod) =>
-      pod.metadata.deletionTimestamp === undefined &&
-      isReady(pod) &&
-      !Object.hasOwn(disruptedPods, pod.metadata.name ?? ''),
+      !isDeleting(pod) && isConditionTrue(pod, 'Ready') && !Object.hasOwn(disruptedPods, pod.metadata.name ?? ''),
   ).length;
   // A plain number of Pods needs no owner to be counted against.
   const counted = maxUnavailable === undefined && typeof minAvailable === 'number';
@@ -106,9 +90,9 @@ export function budgetStatus(budget: Budget, facts: BudgetFacts): NonNullable<Po
       ? Math.max(0, expected - scaled(maxUnavailable, expected))
       : scaled(minAvailable ?? 1, expected);
   const allowed = expected === 0 ? 0 : Math.max(0, healthy - desired);
-  const reason = allowed > 0 ? 'SufficientPods' : 'InsufficientPods';
+  const observedGeneration = budget.metadata.generation ?? 0;
   return {
-    observedGeneration: budget.metadata.generation ?? 0,
+    observedGeneration,
     disruptionsAllowed: allowed,
     currentHealthy: healthy,
     desiredHealthy: desired,
@@ -116,29 +100,21 @@ export function budgetStatus(budget: Budget, facts: BudgetFacts): NonNullable<Po
     ...(Object.keys(disruptedPods).length > 0 && { disruptedPods }),
     conditions: withCondition(budget, {
       status: allowed > 0 ? 'True' : 'False',
-      reason,
+      reason: allowed > 0 ? 'SufficientPods' : 'InsufficientPods',
       message: '',
       now,
-      observedGeneration: budget.metadata.generation ?? 0,
+      observedGeneration,
     }),
   };
 }
 
 /** Fails safe: nothing may go, everything else stays as it was last known. */
-function unknownStatus(budget: Budget, message: string, now: number): NonNullable<PodDisruptionBudget['status']> {
-  const {
-    currentHealthy = 0,
-    desiredHealthy = 0,
-    expectedPods = 0,
-    ...rest
-  } = cloneJson<NonNullable<PodDisruptionBudget['status']>>(
-    (budget.status ?? {}) as NonNullable<PodDisruptionBudget['status']>,
-  );
+function unknownStatus(budget: Budget, message: string, now: number): BudgetStatus {
   return {
-    ...rest,
-    currentHealthy,
-    desiredHealthy,
-    expectedPods,
+    currentHealthy: 0,
+    desiredHealthy: 0,
+    expectedPods: 0,
+    ...cloneJson<Partial<BudgetStatus>>(budget.status ?? {}),
     disruptionsAllowed: 0,
     // The generation last counted: this one was not.
     conditions: withCondition(budget, {
@@ -155,7 +131,7 @@ function stillDisrupted(budget: Budget, { pods, now }: BudgetFacts): Record<stri
   const kept: Record<string, string> = {};
   for (const [name, since] of Object.entries(budget.status?.disruptedPods ?? {})) {
     const pod = pods.find((one) => one.metadata.name === name);
-    if (!pod || pod.metadata.deletionTimestamp !== undefined) continue;
+    if (!pod || isDeleting(pod)) continue;
     if (now - Date.parse(since) < DELETION_TIMEOUT_MS) kept[name] = since;
   }
   return kept;
@@ -163,19 +139,13 @@ function stillDisrupted(budget: Budget, { pods, now }: BudgetFacts): Record<stri
 
 function withCondition(
   budget: Budget,
-  {
-    now,
-    ...wanted
-  }: { status: 'True' | 'False'; reason: string; message: string; now: number; observedGeneration: number },
-) {
-  const all = budget.status?.conditions ?? [];
-  const known = all.find(({ type }) => type === 'DisruptionAllowed');
-  const lastTransitionTime =
-    known?.status === wanted.status ? (known.lastTransitionTime ?? formatTime(now)) : formatTime(now);
-  const others = all.filter(({ type }) => type !== 'DisruptionAllowed');
-  return [...others, { type: 'DisruptionAllowed', ...wanted, lastTransitionTime }] as NonNullable<
-    NonNullable<PodDisruptionBudget['status']>['conditions']
-  >;
+  { now, ...wanted }: Omit<Condition, 'type' | 'lastTransitionTime'> & { readonly now: number },
+): Condition[] {
+  const type = 'DisruptionAllowed';
+  const known = conditionOf(budget, type);
+  const since = known?.status === wanted.status ? known.lastTransitionTime : undefined;
+  const others = (budget.status?.conditions ?? []).filter((one) => one.type !== type);
+  return [...others, { type, ...wanted, lastTransitionTime: since ?? formatTime(now) }];
 }
 
 /** Makes the controller; its keys are budgets. Beside it runs the one that takes stale marks off Pods. */
@@ -185,7 +155,6 @@ export function createDisruptionController(environment: ControllerEnvironment): 
   const pods = informers.of(PODS);
   const replicaSets = informers.of(REPLICA_SETS);
   const within = (namespace: string | undefined) => budgets.list(namespace ?? '');
-  const keyOf = ({ metadata }: Budget) => ({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' });
 
   const discovery = createDiscoveryCache(client, informers, clock);
   const recorder = createEventRecorder(client, { component: 'controllermanager', clock, log });
@@ -217,7 +186,7 @@ export function createDisruptionController(environment: ControllerEnvironment): 
   const reportUndone = (budget: Budget, selected: readonly DeepReadonly<Pod>[], kept: object): void => {
     for (const name of Object.keys(budget.status?.disruptedPods ?? {})) {
       const pod = selected.find(({ metadata }) => metadata.name === name);
-      if (!pod || pod.metadata.deletionTimestamp !== undefined || Object.hasOwn(kept, name)) continue;
+      if (!pod || isDeleting(pod) || Object.hasOwn(kept, name)) continue;
       const message = `Pod was expected by PDB ${budget.metadata.namespace}/${budget.metadata.name} to be deleted but it wasn't`;
       recorder.event(pod, 'Warning', 'NotDeleted', message);
     }
@@ -238,26 +207,13 @@ export function createDisruptionController(environment: ControllerEnvironment): 
     ],
     async reconcile(key, { signal }) {
       const budget = budgets.get(key);
-      if (!budget || budget.metadata.deletionTimestamp !== undefined) return DONE;
+      if (!budget || isDeleting(budget)) return DONE;
       const selected = pods.list(key.namespace).filter((pod) => selectsPod(budget, pod));
       if (selected.length === 0) recorder.event(budget, 'Normal', 'NoPods', 'No matching pods found');
       const expected = await expectedOf(budget, selected, signal);
       const status = budgetStatus(budget, { pods: selected, expected, now: clock.now() });
-      if (!deepEqual(status, budget.status)) {
-        const { resourceVersion } = budget.metadata;
-        const body = { metadata: { resourceVersion }, status: { disruptedPods: null, ...status } };
-        await orAbsent(
-          client.patch(
-            POD_DISRUPTION_BUDGETS,
-            key,
-            { type: 'merge', body: dropGone(budget, body) },
-            {
-              subresource: 'status',
-              signal,
-            },
-          ),
-        );
-      }
+      const change = { before: budget, after: { ...budget, status }, subresource: 'status', signal };
+      await orAbsent(commit(client, POD_DISRUPTION_BUDGETS, change));
       reportUndone(budget, selected, status.disruptedPods ?? {});
       const since = Object.values(status.disruptedPods ?? {}).map((time) => Date.parse(time));
       if (since.length === 0) return DONE;
@@ -270,19 +226,5 @@ export function createDisruptionController(environment: ControllerEnvironment): 
     start: async (signal) => {
       await Promise.all([controller.start(signal), stale.start(signal)]);
     },
-  };
-}
-
-/** A merge patch keeps members it does not name: Pods that are no longer disrupted are named as null. */
-function dropGone(
-  budget: Budget,
-  body: { metadata: object; status: { disruptedPods: Record<string, string> | null } },
-) {
-  const { disruptedPods } = body.status;
-  if (disruptedPods === null) return body;
-  const before = Object.keys(budget.status?.disruptedPods ?? {}).map((name) => [name, null] as const);
-  return {
-    ...body,
-    status: { ...body.status, disruptedPods: { ...Object.fromEntries(before), ...disruptedPods } },
   };
 }

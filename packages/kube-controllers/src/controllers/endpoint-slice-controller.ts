@@ -93,7 +93,7 @@ export function createEndpointSliceController(environment: ControllerEnvironment
             (service) =>
               selectsLabels(service, pod.metadata.labels) || selectsLabels(service, previous?.metadata.labels),
           )
-          .map((service) => keyOf(service)),
+          .map(keyOf),
       ),
       source(slices, (slice) => (managedSlice(slice) ? [serviceOf(slice)] : [])),
       source(endpoints, (object) => [keyOf(object)]),

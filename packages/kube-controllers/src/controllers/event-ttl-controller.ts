@@ -16,7 +16,7 @@ export const eventTtlRules = policyRules('list watch delete : core : events');
 const TTL_MS = 60 * 60_000;
 
 /** When the event was last written, milliseconds since the epoch. */
-export function lastWritten(event: DeepReadonly<Event>): number {
+function lastWritten(event: DeepReadonly<Event>): number {
   const stamps = [
     event.lastTimestamp,
     event.series?.lastObservedTime,
@@ -42,8 +42,7 @@ export function createEventTtlController(environment: ControllerEnvironment): Co
       if (!event) return DONE;
       const left = lastWritten(event) + TTL_MS - clock.now();
       // A clock that was set back, or an event from the future, must not keep it for ever.
-      if (left > 0 && left <= TTL_MS) return requeueAfter(left);
-      if (left > TTL_MS) return requeueAfter(TTL_MS);
+      if (left > 0) return requeueAfter(Math.min(left, TTL_MS));
       const { uid = '', resourceVersion = '' } = event.metadata;
       await orAbsent(client.delete(EVENTS, key, { preconditions: { uid, resourceVersion }, signal }));
       return DONE;

@@ -8,16 +8,7 @@ import type { Change } from '@coracle/client/informer/store';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
 
-export interface GarbageMonitors {
-  /** Starts and stops informers so that they match what is served. */
-  sync(discovery: Discovery, signal: AbortSignal): void;
-  /** True when each informer has shown a whole state, or has failed to for so long that waiting has no point. */
-  ready(): boolean;
-  /** Resolves when all informers have stopped. */
-  stopped(): Promise<void>;
-}
-
-export interface GarbageMonitorOptions {
+interface GarbageMonitorOptions {
   readonly client: Client;
   readonly clock: Clock;
   readonly log: Logger;
@@ -39,8 +30,7 @@ const IGNORED = new Set(['events', 'events.events.k8s.io']);
 const GIVE_UP_MS = 30_000;
 
 /** Makes an empty set of monitors. */
-export function createGarbageMonitors(options: GarbageMonitorOptions): GarbageMonitors {
-  const { client, clock, log, onChange, onGone } = options;
+export function createGarbageMonitors({ client, clock, log, onChange, onGone }: GarbageMonitorOptions) {
   const monitors = new Map<string, Monitor>();
   const running = new Set<Promise<void>>();
   let followed: AbortSignal | undefined;
@@ -67,7 +57,8 @@ export function createGarbageMonitors(options: GarbageMonitorOptions): GarbageMo
   };
 
   return {
-    sync(discovery, signal) {
+    /** Starts and stops informers so that they match what is served. */
+    sync(discovery: Discovery, signal: AbortSignal): void {
       follow(signal);
       const wanted = new Map<string, ResourceType<KubeObject>>();
       for (const type of preferredWith(discovery, ['list', 'watch', 'delete'])) {
@@ -85,15 +76,13 @@ export function createGarbageMonitors(options: GarbageMonitorOptions): GarbageMo
       }
       for (const [id, type] of wanted) if (!monitors.has(id)) begin(id, type);
     },
-    ready() {
-      const now = clock.monotonic();
-      if (monitors.size === 0) return false;
-      for (const { informer, since } of monitors.values()) {
-        if (!informer.isSynced && now - since < GIVE_UP_MS) return false;
-      }
-      return true;
+    /** True when each informer has shown a whole state, or has failed to for so long that waiting has no point. */
+    ready(): boolean {
+      const late = clock.monotonic() - GIVE_UP_MS;
+      return monitors.size > 0 && monitors.values().every(({ informer, since }) => informer.isSynced || since <= late);
     },
-    async stopped() {
+    /** Resolves when all informers have stopped. */
+    async stopped(): Promise<void> {
       await Promise.all(running);
     },
   };

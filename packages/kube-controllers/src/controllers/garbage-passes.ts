@@ -2,7 +2,7 @@
  * What is done about one object: the graph decides, and, before anything is written, what is stored decides again. It is
  * deleted, stripped of references, or loses a finalizer.
  */
-import type { DeepReadonly, OwnerReference } from '@coracle/apimachinery/meta/object';
+import type { DeepReadonly, KubeObject, OwnerReference } from '@coracle/apimachinery/meta/object';
 import { isNotFound, orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { DONE, type ReconcileContext, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
@@ -21,7 +21,7 @@ import {
   refersTo,
   toGraphNode,
 } from './owner-graph.ts';
-import { keyOfNode, StoredMetadata } from './stored-metadata.ts';
+import { StoredMetadata } from './stored-metadata.ts';
 
 type Reference = DeepReadonly<OwnerReference>;
 
@@ -37,7 +37,7 @@ class InvalidOwner extends Error {}
 /** The kind is not served: whether the owner exists cannot be known. */
 class UnknownKind extends Error {}
 
-export interface GarbagePassesOptions {
+interface GarbagePassesOptions {
   readonly client: Client;
   readonly clock: Clock;
   readonly graph: OwnerGraph;
@@ -81,8 +81,7 @@ export class GarbagePasses {
       else if (isDeletingDependents(node)) await this.#deleteDependents(node, context);
       return DONE;
     } catch (error) {
-      if (isNotFound(error)) return DONE;
-      if (error instanceof InvalidOwner) return DONE;
+      if (isNotFound(error) || error instanceof InvalidOwner) return DONE;
       if (error instanceof UnknownKind) {
         context.log.debug('owner of unknown kind', { error: error.message });
         this.#puzzling.add(uid);
@@ -101,40 +100,25 @@ export class GarbagePasses {
     // The graph lags behind: what is stored decides.
     const stored = await this.#stored.read(node, signal);
     if (!stored || stored.metadata.deletionTimestamp !== undefined) return DONE;
-    const latest = toGraphNode(node.type, stored);
-    const decision = await this.#decisionOf(latest, signal);
-    switch (decision.type) {
-      case 'keep':
-        return DONE;
-      case 'strip':
-        await this.#stored.patch(node, stored, { ownerReferences: decision.references }, signal);
-        return DONE;
-      case 'delete': {
-        let current = stored;
-        if (decision.unblocked) {
-          current = await this.#stored.patch(node, stored, { ownerReferences: decision.unblocked }, signal);
-        }
-        const { resourceVersion = '' } = current.metadata;
-        passLog.info('deleting object without owner', {
-          resource: node.type.resource,
-          ns: node.namespace,
-          object: node.name,
-          policy: decision.policy,
-        });
-        try {
-          await this.#options.client.delete(node.type, keyOfNode(node), {
-            propagationPolicy: decision.policy,
-            preconditions: { uid: node.uid, resourceVersion },
-            signal,
-          });
-        } catch (error) {
-          if (!(this.#options.isKept?.(error) ?? false)) throw error;
-          // Something of theirs for good: an owner that waits for it would wait until they are unprotected.
-          await this.#stored.patch(node, current, { ownerReferences: [] }, signal);
-        }
-        return DONE;
-      }
+    const decision = await this.#decisionOf(toGraphNode(node.type, stored), signal);
+    const { client, isKept } = this.#options;
+    const write = (held: KubeObject, ownerReferences: readonly Reference[]): Promise<KubeObject> =>
+      this.#stored.patch(node, held, { ownerReferences }, signal);
+    if (decision.type === 'strip') await write(stored, decision.references);
+    if (decision.type !== 'delete') return DONE;
+    const current = decision.unblocked ? await write(stored, decision.unblocked) : stored;
+    const { type, namespace, name, uid } = node;
+    const { policy } = decision;
+    passLog.info('deleting object without owner', { resource: type.resource, ns: namespace, object: name, policy });
+    try {
+      const preconditions = { uid, resourceVersion: current.metadata.resourceVersion ?? '' };
+      await client.delete(type, { namespace, name }, { propagationPolicy: policy, preconditions, signal });
+    } catch (error) {
+      if (!isKept?.(error)) throw error;
+      // Something of theirs for good: an owner that waits for it would wait until they are unprotected.
+      await write(current, []);
     }
+    return DONE;
   }
 
   async #decisionOf(node: GraphNode, signal: AbortSignal) {
@@ -167,12 +151,9 @@ export class GarbagePasses {
     const known = this.#graph.get(ref.uid);
     if (known && refersTo(ref, known, dependent.namespace)) return isDeletingDependents(known) ? 'waiting' : 'solid';
     const namespace = type.namespaced ? dependent.namespace : '';
-    try {
-      const owner = await this.#options.client.get(type, { namespace, name: ref.name }, { metadataOnly: true, signal });
-      if (owner.metadata.uid === ref.uid) return isDeletingDependents(toGraphNode(type, owner)) ? 'waiting' : 'solid';
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+    const key = { namespace, name: ref.name };
+    const owner = await orAbsent(this.#options.client.get(type, key, { metadataOnly: true, signal }));
+    if (owner?.metadata.uid === ref.uid) return isDeletingDependents(toGraphNode(type, owner)) ? 'waiting' : 'solid';
     changes.rememberAbsent(ref, namespace);
     return 'dangling';
   }

@@ -1,10 +1,10 @@
 /** Deletes everything in one namespace, Pods first, and reports what is left. */
 
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
-import type { KubeObject } from '@coracle/apimachinery/meta/object';
+import { type KubeObject, keyOf } from '@coracle/apimachinery/meta/object';
 import { hasEnded } from '@coracle/apimachinery/meta/object-state';
 import { PODS } from '@coracle/apimachinery/types/resource-types';
-import { isApiError, isNotFound } from '@coracle/client/api-failure';
+import { isApiError, isNotFound, orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { DiscoveredResource, Discovery } from '@coracle/client/discovery/discover';
 import { resourcePath } from '@coracle/client/resource-path';
@@ -74,10 +74,9 @@ export async function deleteNamespaceContent(
   const waitsForPods = remaining.size > 0;
   if (waitsForPods) return { remaining, finalizers, failures, waitsForPods };
 
-  const rest = resources.filter((one) => !isPods(one));
-  let next = 0;
+  const rest = resources.values().filter((one) => !isPods(one));
   const worker = async (): Promise<void> => {
-    while (next < rest.length) await clear(rest[next++]!);
+    for (const resource of rest) await clear(resource);
   };
   await Promise.all(Array.from({ length: PARALLEL }, worker));
   return { remaining, finalizers, failures, waitsForPods };
@@ -108,17 +107,9 @@ async function deleteAll(
       signal,
     });
   } else {
-    for (const { metadata } of before) {
-      try {
-        const preconditions = { uid: metadata.uid ?? '' };
-        await client.delete(
-          type,
-          { namespace, name: metadata.name ?? '' },
-          { preconditions, propagationPolicy: 'Background', signal },
-        );
-      } catch (error) {
-        if (!isNotFound(error)) throw error;
-      }
+    for (const object of before) {
+      const preconditions = { uid: object.metadata.uid ?? '' };
+      await orAbsent(client.delete(type, keyOf(object), { preconditions, propagationPolicy: 'Background', signal }));
     }
   }
   return listable ? listAll(client, type, options) : [];

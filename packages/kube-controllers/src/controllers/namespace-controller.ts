@@ -12,14 +12,7 @@ import type { Namespace } from '@coracle/apimachinery/types/types';
 import { isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { commit } from '@coracle/client/commit/commit';
-import {
-  type Controller,
-  createController,
-  DONE,
-  ownKeys,
-  requeueAfter,
-  source,
-} from '@coracle/client/controller/controller';
+import { createController, DONE, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createDiscoveryCache } from './discovery-cache.ts';
 import { namespaceConditions } from './namespace-conditions.ts';
@@ -56,7 +49,7 @@ export interface NamespaceControllerOptions extends ControllerEnvironment {
 }
 
 /** Makes the controller; its keys are namespaces. */
-export function createNamespaceController(environment: NamespaceControllerOptions): Controller {
+export function createNamespaceController(environment: NamespaceControllerOptions) {
   const { client, informers, clock } = environment;
   const namespaces = informers.of(NAMESPACES);
   const pods = informers.of(PODS);

@@ -9,22 +9,17 @@
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import { formatTime, keyOf } from '@coracle/apimachinery/meta/object';
+import { formatTime } from '@coracle/apimachinery/meta/object';
+import { conditionOf, isConditionTrue } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { LEASES, NODES, PODS } from '@coracle/apimachinery/types/resource-types';
-import type { Node, NodeCondition, PodCondition, Taint } from '@coracle/apimachinery/types/types';
-import { isConflict, isNotFound } from '@coracle/client/api-failure';
+import type { Node, NodeCondition, Taint } from '@coracle/apimachinery/types/types';
+import { isNotFound, orGone } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
-import {
-  type Controller,
-  createController,
-  DONE,
-  ownKeys,
-  requeueAfter,
-  source,
-} from '@coracle/client/controller/controller';
+import { createController, DONE, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
+import { patchPodStatus, podsByNode } from '../pod-disruption.ts';
 
 export const nodeLifecycleRules = policyRules(
   'list watch patch : core : nodes',
@@ -35,7 +30,6 @@ export const nodeLifecycleRules = policyRules(
   'create patch : core : events',
 );
 
-const BY_NODE = 'node-lifecycle.nodeName';
 const LEASE_NAMESPACE = 'kube-node-lease';
 /** kube-controller-manager's node-monitor-period and node-monitor-grace-period. */
 const PERIOD_MS = 5_000;
@@ -59,8 +53,7 @@ const PRESSURE: Readonly<Record<string, string>> = {
 const UNSCHEDULABLE = 'node.kubernetes.io/unschedulable';
 const MANAGED = new Set([NOT_READY, UNREACHABLE, UNSCHEDULABLE, ...Object.values(PRESSURE)]);
 
-const statusOf = (node: DeepReadonly<Node>, type: string): string | undefined =>
-  node.status?.conditions?.find((one) => one.type === type)?.status;
+const statusOf = (node: DeepReadonly<Node>, type: string): string | undefined => conditionOf(node, type)?.status;
 
 /**
  * The taints a node should have: those of others as they are, ours by its conditions. `now` stamps new NoExecute taints;
@@ -97,28 +90,27 @@ export function wantedTaints(
 /** The conditions of a node that is silent. */
 export function silentConditions(node: DeepReadonly<Node>, now: number): NodeCondition[] {
   const conditions = cloneJson<NodeCondition[]>(node.status?.conditions ?? []);
+  const unknown = { status: 'Unknown', lastTransitionTime: formatTime(now) } as const;
   for (const type of WATCHED) {
-    let condition = conditions.find((one) => one.type === type);
-    const never = condition === undefined;
-    if (!condition) {
-      condition = { type, status: 'Unknown', lastTransitionTime: formatTime(now) };
-      conditions.push(condition);
-    } else if (condition.status === 'Unknown') continue;
-    else condition.lastTransitionTime = formatTime(now);
-    condition.status = 'Unknown';
-    condition.reason = never ? 'NodeStatusNeverUpdated' : 'NodeStatusUnknown';
-    condition.message = never ? 'Kubelet never posted node status.' : 'Kubelet stopped posting node status.';
+    const known = conditions.find((one) => one.type === type);
+    if (!known) {
+      const message = 'Kubelet never posted node status.';
+      conditions.push({ type, ...unknown, reason: 'NodeStatusNeverUpdated', message });
+    } else if (known.status !== 'Unknown') {
+      const message = 'Kubelet stopped posting node status.';
+      Object.assign(known, { ...unknown, reason: 'NodeStatusUnknown', message });
+    }
   }
   return conditions;
 }
 
 /** Makes the controller; its keys are nodes. */
-export function createNodeLifecycleController(environment: ControllerEnvironment): Controller {
+export function createNodeLifecycleController(environment: ControllerEnvironment) {
   const { client, informers, clock, log } = environment;
   const nodes = informers.of(NODES);
   const leases = informers.of(LEASES);
   const pods = informers.of(PODS);
-  pods.addIndex(BY_NODE, (pod) => [pod.spec.nodeName ?? '']);
+  const podsOf = podsByNode(pods);
   const recorder = createEventRecorder(client, { component: 'node-controller', clock, log });
   /** Node -> the last sign of life, and when this process saw it. */
   const seen = new Map<string, { sign: string; at: number }>();
@@ -126,28 +118,19 @@ export function createNodeLifecycleController(environment: ControllerEnvironment
   const signOfLife = (node: DeepReadonly<Node>): string => {
     const name = node.metadata.name ?? '';
     const renewed = leases.get({ namespace: LEASE_NAMESPACE, name })?.spec?.renewTime ?? '';
-    const ready = node.status?.conditions?.find((one) => one.type === 'Ready');
+    const ready = conditionOf(node, 'Ready');
     return `${node.metadata.uid}|${renewed}|${ready?.status === 'Unknown' ? '' : (ready?.lastHeartbeatTime ?? '')}`;
   };
 
   /** Nobody can say any more whether these Pods are ready. Their agent will, when it is back. */
   const markPodsNotReady = async (nodeName: string, signal: AbortSignal): Promise<void> => {
-    for (const pod of pods.byIndex(BY_NODE, nodeName)) {
-      if (!pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True')) continue;
-      const condition: PodCondition = {
-        type: 'Ready',
-        status: 'False',
-        reason: NODE_NOT_READY,
-        message: 'Node is not ready',
-        lastTransitionTime: formatTime(clock.now()),
-      };
-      const body = { metadata: { uid: pod.metadata.uid }, status: { conditions: [condition] } };
-      try {
-        await client.patch(PODS, keyOf(pod), { type: 'strategic', body }, { subresource: 'status', signal });
-        recorder.event(pod, 'Warning', NODE_NOT_READY, 'Node is not ready');
-      } catch (error) {
-        if (!isNotFound(error) && !isConflict(error)) throw error;
-      }
+    for (const pod of podsOf(nodeName)) {
+      if (!isConditionTrue(pod, 'Ready')) continue;
+      const message = 'Node is not ready';
+      const lastTransitionTime = formatTime(clock.now());
+      const condition = { type: 'Ready', status: 'False', reason: NODE_NOT_READY, message, lastTransitionTime };
+      const written = await orGone(patchPodStatus(client, pod, { conditions: [condition] }, signal));
+      if (written) recorder.event(pod, 'Warning', NODE_NOT_READY, message);
     }
   };
 
@@ -212,4 +195,4 @@ const nodeEvent = (name: string, what: string, where: string): string =>
 const goneNode = (name: string) => ({ apiVersion: 'v1', kind: 'Node', metadata: { name } });
 
 const isOnlySilence = (before: string, after: string): boolean =>
-  after === `${before.slice(0, before.lastIndexOf('|') + 1)}`;
+  after === before.slice(0, before.lastIndexOf('|') + 1);

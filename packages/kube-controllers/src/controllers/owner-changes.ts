@@ -60,7 +60,9 @@ export class OwnerChanges {
   forget(uid: string): void {
     const node = this.#graph.get(uid);
     if (!node) return;
-    if (this.#graph.dependentsOf(uid).length > 0) this.rememberAbsent(identityOf(node), node.namespace);
+    const { type, name, namespace } = node;
+    const identity = { apiVersion: apiVersionOf(type), kind: type.kind, name, uid };
+    if (this.#graph.dependentsOf(uid).length > 0) this.rememberAbsent(identity, namespace);
     this.drop(uid);
   }
 
@@ -95,13 +97,7 @@ export class OwnerChanges {
   }
 }
 
-export type OwnerIdentity = Pick<DeepReadonly<OwnerReference>, 'apiVersion' | 'kind' | 'name' | 'uid'>;
-const identityOf = ({ type, name, uid }: GraphNode): OwnerIdentity => ({
-  apiVersion: apiVersionOf(type),
-  kind: type.kind,
-  name,
-  uid,
-});
+type OwnerIdentity = Pick<DeepReadonly<OwnerReference>, 'apiVersion' | 'kind' | 'name' | 'uid'>;
 const absentKey = ({ apiVersion, kind, name, uid }: OwnerIdentity, namespace: string): string =>
   JSON.stringify([uid, apiVersion, kind, namespace, name]);
 /** True when the owner lives in a namespace that is not the dependent's: the reference cannot be meant. */

@@ -2,9 +2,9 @@
  * Who owns whom, by uid: what the garbage collector's informers have shown so far. An owner nobody has seen is no node,
  * only a uid that dependents name. Bounded by the objects the server has.
  */
-import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
-import { parseApiVersion } from '@coracle/apimachinery/meta/gvk';
+import { parseApiVersion, type ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, KubeObject, OwnerReference } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 
 export const ORPHAN_FINALIZER = 'orphan';
 export const FOREGROUND_FINALIZER = 'foregroundDeletion';
@@ -35,15 +35,8 @@ export const refersTo = (ref: DeepReadonly<OwnerReference>, owner: GraphNode, de
 
 /** A node of an object's metadata. */
 export function toGraphNode(type: ResourceType<KubeObject>, object: DeepReadonly<KubeObject>): GraphNode {
-  const {
-    uid = '',
-    namespace = '',
-    name = '',
-    ownerReferences = [],
-    finalizers = [],
-    deletionTimestamp,
-  } = object.metadata;
-  return { uid, type, namespace, name, owners: ownerReferences, deleting: deletionTimestamp !== undefined, finalizers };
+  const { uid = '', namespace = '', name = '', ownerReferences: owners = [], finalizers = [] } = object.metadata;
+  return { uid, type, namespace, name, owners, deleting: isDeleting(object), finalizers };
 }
 
 export class OwnerGraph {
@@ -57,9 +50,7 @@ export class OwnerGraph {
 
   /** The objects that name this uid as an owner. */
   dependentsOf(uid: string): GraphNode[] {
-    const found: GraphNode[] = [];
-    for (const dependent of this.#dependents.get(uid) ?? []) found.push(this.#nodes.get(dependent)!);
-    return found;
+    return Array.from(this.#dependents.get(uid) ?? [], (dependent) => this.#nodes.get(dependent)!);
   }
 
   /** Of those, the ones it can own: an owner with a namespace has none in others. */
@@ -73,11 +64,7 @@ export class OwnerGraph {
     const previous = this.#nodes.get(node.uid);
     if (previous) this.#unlink(previous);
     this.#nodes.set(node.uid, node);
-    for (const { uid } of node.owners) {
-      const dependents = this.#dependents.get(uid);
-      if (dependents) dependents.add(node.uid);
-      else this.#dependents.set(uid, new Set([node.uid]));
-    }
+    for (const { uid } of node.owners) this.#dependents.getOrInsertComputed(uid, () => new Set()).add(node.uid);
     return previous;
   }
 

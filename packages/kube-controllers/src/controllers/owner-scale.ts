@@ -1,6 +1,7 @@
 /** How many Pods the controllers of some Pods want: what a PodDisruptionBudget counts against (pkg/controller/disruption). */
 
-import { parseApiVersion, type ResourceType } from '@coracle/apimachinery/meta/gvk';
+import { controllerOf } from '@coracle/apimachinery/meta/controller-reference';
+import { parseApiVersion, qualifiedResource, type ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, KubeObject, OwnerReference } from '@coracle/apimachinery/meta/object';
 import { REPLICA_SETS } from '@coracle/apimachinery/types/resource-types';
 import type { Pod } from '@coracle/apimachinery/types/types';
@@ -11,7 +12,7 @@ import type { DiscoveryCache } from './discovery-cache.ts';
 
 type Owner = DeepReadonly<OwnerReference>;
 
-export interface ExpectedPods {
+interface ExpectedPods {
   readonly count: number;
   /** Names of Pods that no controller keeps: they do not count. */
   readonly unmanaged: readonly string[];
@@ -19,9 +20,6 @@ export interface ExpectedPods {
 
 /** The count is not known; the message says why. */
 export class UnknownScale extends Error {}
-
-const controllerOf = ({ metadata }: DeepReadonly<KubeObject>): Owner | undefined =>
-  metadata.ownerReferences?.find(({ controller }) => controller === true);
 
 interface Scaled extends KubeObject {
   spec?: { replicas?: number };
@@ -63,8 +61,7 @@ export async function expectedPods(
     const scale = await read<Scaled>(type as ResourceType<Scaled>, owner, namespace, 'scale');
     if (scale) return { uid: owner.uid, replicas: scale.spec?.replicas ?? 0 };
     if (await read(type, owner, namespace)) {
-      const name = `${type.resource}${type.group === '' ? '' : `.${type.group}`}`;
-      throw new UnknownScale(`${name} does not implement the scale subresource`);
+      throw new UnknownScale(`${qualifiedResource(type)} does not implement the scale subresource`);
     }
     return undefined;
   }

@@ -6,21 +6,15 @@
  */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import { formatTime, keyOf } from '@coracle/apimachinery/meta/object';
-import { hasEnded } from '@coracle/apimachinery/meta/object-state';
+import { keyOf } from '@coracle/apimachinery/meta/object';
+import { hasEnded, isConditionTrue, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NODES, PODS } from '@coracle/apimachinery/types/resource-types';
-import type { Node, Pod, PodCondition } from '@coracle/apimachinery/types/types';
-import { isNotFound, orAbsent } from '@coracle/client/api-failure';
-import {
-  type Controller,
-  createController,
-  DONE,
-  ownKeys,
-  requeueAfter,
-  source,
-} from '@coracle/client/controller/controller';
+import type { Node, Pod } from '@coracle/apimachinery/types/types';
+import { orAbsent } from '@coracle/client/api-failure';
+import { createController, DONE, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
+import { disruptionTarget, patchPodStatus, podsByNode } from '../pod-disruption.ts';
 
 export const podGcRules = policyRules(
   'list watch delete : core : pods',
@@ -28,44 +22,25 @@ export const podGcRules = policyRules(
   'patch : core : pods/status',
 );
 
-const BY_NODE = 'pod-gc.nodeName';
 const QUARANTINE_MS = 40_000;
 const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
 
 /** Makes the controller; its keys are Pods. */
-export function createPodGcController(environment: ControllerEnvironment): Controller {
+export function createPodGcController(environment: ControllerEnvironment) {
   const { client, informers, clock } = environment;
   const nodes = informers.of(NODES);
   const pods = informers.of(PODS);
-  pods.addIndex(BY_NODE, (pod) => [pod.spec.nodeName ?? '']);
+  const podsOf = podsByNode(pods);
   /** Node name -> when it was first missed, monotonic. Entries go when the node is back or its last Pod is gone. */
   const missing = new Map<string, number>();
 
-  const markFailed = async (
-    pod: DeepReadonly<Pod>,
-    message: string | undefined,
-    signal: AbortSignal,
-  ): Promise<void> => {
-    if (hasEnded(pod)) return;
-    const condition: PodCondition = {
-      type: 'DisruptionTarget',
-      observedGeneration: pod.metadata.generation ?? 0,
-      status: 'True',
-      reason: 'DeletionByPodGC',
-      message: message ?? '',
-      lastTransitionTime: formatTime(clock.now()),
-    };
-    const conditions = message === undefined ? {} : { conditions: [condition] };
-    const body = { metadata: { uid: pod.metadata.uid }, status: { phase: 'Failed', ...conditions } };
-    await client.patch(PODS, keyOf(pod), { type: 'strategic', body }, { subresource: 'status', signal });
+  const markFailed = async (pod: DeepReadonly<Pod>, status: object, signal: AbortSignal): Promise<void> => {
+    if (!hasEnded(pod)) await orAbsent(patchPodStatus(client, pod, { phase: 'Failed', ...status }, signal));
   };
-
-  const forceDelete = (pod: DeepReadonly<Pod>, signal: AbortSignal): Promise<void> =>
-    client.delete(PODS, keyOf(pod), {
-      gracePeriodSeconds: 0,
-      preconditions: { uid: pod.metadata.uid ?? '' },
-      signal,
-    });
+  const forceDelete = async (pod: DeepReadonly<Pod>, signal: AbortSignal): Promise<void> => {
+    const preconditions = { uid: pod.metadata.uid ?? '' };
+    await orAbsent(client.delete(PODS, keyOf(pod), { gracePeriodSeconds: 0, preconditions, signal }));
+  };
 
   return createController({
     ...environment,
@@ -78,7 +53,7 @@ export function createPodGcController(environment: ControllerEnvironment): Contr
         const name = node.metadata.name ?? '';
         const present = nodes.get({ namespace: '', name }) !== undefined;
         if (present && previous && isOutOfService(node) === isOutOfService(previous)) return [];
-        return pods.byIndex(BY_NODE, name).map((pod) => keyOf(pod));
+        return podsOf(name).map(keyOf);
       }),
     ],
     async reconcile(key, { signal, log: passLog }) {
@@ -86,17 +61,17 @@ export function createPodGcController(environment: ControllerEnvironment): Contr
       if (!pod) return DONE;
       const nodeName = pod.spec.nodeName ?? '';
       if (nodeName === '') {
-        if (pod.metadata.deletionTimestamp === undefined || (pod.metadata.finalizers ?? []).length > 0) return DONE;
-        await orAbsent(forceDelete(pod, signal));
+        if (!isDeleting(pod) || (pod.metadata.finalizers ?? []).length > 0) return DONE;
+        await forceDelete(pod, signal);
         return DONE;
       }
       const node = nodes.get({ namespace: '', name: nodeName });
       if (node) {
         missing.delete(nodeName);
-        if (pod.metadata.deletionTimestamp === undefined || !isOutOfService(node)) return DONE;
+        if (!isDeleting(pod) || !isOutOfService(node)) return DONE;
         passLog.info('deleting pod of a node that is out of service', { node: nodeName });
-        await orAbsent(markFailed(pod, undefined, signal));
-        await orAbsent(forceDelete(pod, signal));
+        await markFailed(pod, {}, signal);
+        await forceDelete(pod, signal);
         return DONE;
       }
       const now = clock.monotonic();
@@ -104,27 +79,18 @@ export function createPodGcController(environment: ControllerEnvironment): Contr
       missing.set(nodeName, since);
       const left = since + QUARANTINE_MS - now;
       if (left > 0) return requeueAfter(left);
-      if (await exists(nodeName, signal)) return requeueAfter(QUARANTINE_MS);
+      if (await orAbsent(client.get(NODES, { namespace: '', name: nodeName }, { signal })))
+        return requeueAfter(QUARANTINE_MS);
       passLog.info('deleting pod of a node that is gone', { node: nodeName });
-      await orAbsent(markFailed(pod, 'PodGC: node no longer exists', signal));
-      await orAbsent(forceDelete(pod, signal));
-      if (pods.byIndex(BY_NODE, nodeName).length <= 1) missing.delete(nodeName);
+      const why = { reason: 'DeletionByPodGC', message: 'PodGC: node no longer exists' };
+      await markFailed(pod, { conditions: [disruptionTarget(pod, why, clock.now())] }, signal);
+      await forceDelete(pod, signal);
+      if (podsOf(nodeName).length <= 1) missing.delete(nodeName);
       return DONE;
     },
   });
-
-  async function exists(nodeName: string, signal: AbortSignal): Promise<boolean> {
-    try {
-      await client.get(NODES, { namespace: '', name: nodeName }, { signal });
-      return true;
-    } catch (error) {
-      if (isNotFound(error)) return false;
-      throw error;
-    }
-  }
 }
 
 /** Not ready, and said to be off. */
 const isOutOfService = (node: DeepReadonly<Node>): boolean =>
-  (node.spec?.taints ?? []).some(({ key }) => key === OUT_OF_SERVICE) &&
-  !node.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
+  (node.spec?.taints ?? []).some(({ key }) => key === OUT_OF_SERVICE) && !isConditionTrue(node, 'Ready');

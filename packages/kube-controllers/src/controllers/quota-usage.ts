@@ -1,5 +1,5 @@
 import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
-import type { DeepReadonly, KubeObject, UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import { type DeepReadonly, type KubeObject, keyOf, type UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { type Amounts, masked, plus, whole } from '@coracle/apimachinery/quota/amounts';
 import { type QuotaEvaluator, quotaEvaluator, quotaMatches } from '@coracle/apimachinery/quota/evaluator';
 import { type QuotaSpec, scopesOf } from '@coracle/apimachinery/quota/scopes';
@@ -11,7 +11,7 @@ import {
   SERVICES,
 } from '@coracle/apimachinery/types/resource-types';
 import type { ResourceQuota } from '@coracle/apimachinery/types/types';
-import { isNotFound } from '@coracle/client/api-failure';
+import { orAbsent } from '@coracle/client/api-failure';
 import type { Controller } from '@coracle/client/controller/controller';
 import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
@@ -34,41 +34,31 @@ interface Sources {
 const PLAIN = new Set(['configmaps', 'replicationcontrollers', 'resourcequotas', 'secrets']);
 
 /** What the objects of a namespace take of a quota. */
-export class QuotaUsage extends ControllerSteps {
-  readonly #informers;
-  readonly quotas;
+export class QuotaUsage extends ControllerSteps<ControllerEnvironment> {
+  readonly quotas = this.options.informers.of(RESOURCE_QUOTAS);
   /** Quota -> its revision and since when it has stood there, monotonic. Entries go with the quota. */
-  readonly still;
-  sources: Sources | undefined;
-
+  readonly still = new Map<string, { revision: string; since: number }>();
+  #sources: Sources | undefined;
   readonly #enqueue;
 
   constructor(environment: ControllerEnvironment, enqueue: Controller['enqueue']) {
     super(environment);
     this.#enqueue = enqueue;
-    const { informers } = environment;
-    this.#informers = informers;
-    this.quotas = informers.of(RESOURCE_QUOTAS);
-    this.still = new Map<string, { revision: string; since: number }>();
   }
 
   async #sourcesFor(signal: AbortSignal): Promise<Sources> {
-    if (!this.sources) {
-      const byValue = BY_VALUE.map((type) => ({
-        informer: this.#informers.of(type),
-        evaluator: quotaEvaluator(type)!,
-      }));
+    if (!this.#sources) {
+      const { informers } = this.options;
+      const byValue = BY_VALUE.map((type) => ({ informer: informers.of(type), evaluator: quotaEvaluator(type)! }));
       for (const { informer } of byValue) {
         informer.onChange(({ object }) => {
-          for (const { metadata } of this.quotas.list(object.metadata.namespace ?? '')) {
-            this.#enqueue({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' });
-          }
+          for (const quota of this.quotas.list(object.metadata.namespace ?? '')) this.#enqueue(keyOf(quota));
         });
       }
-      this.sources = { byValue, discovery: createDiscoveryCache(this.client, this.#informers, this.clock) };
+      this.#sources = { byValue, discovery: createDiscoveryCache(this.client, informers, this.clock) };
     }
-    await Promise.all(this.sources.byValue.map(({ informer }) => informer.synced(signal)));
-    return this.sources;
+    await Promise.all(this.#sources.byValue.map(({ informer }) => informer.synced(signal)));
+    return this.#sources;
   }
 
   /** What the objects of a namespace take, of the names in `hard` that can be counted. */
@@ -122,13 +112,8 @@ export class QuotaUsage extends ControllerSteps {
   }
 
   async #countOf(type: ResourceType<KubeObject>, namespace: string, signal: AbortSignal): Promise<number> {
-    try {
-      const { items, metadata } = await this.client.list(type, { namespace, limit: 1, metadataOnly: true, signal });
-      return items.length + (metadata.remainingItemCount ?? 0);
-    } catch (error) {
-      if (isNotFound(error)) return 0;
-      throw error;
-    }
+    const page = await orAbsent(this.client.list(type, { namespace, limit: 1, metadataOnly: true, signal }));
+    return page ? page.items.length + (page.metadata.remainingItemCount ?? 0) : 0;
   }
 
   stoodStill(key: string, revision: string): number {

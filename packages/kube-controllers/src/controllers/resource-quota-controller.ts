@@ -14,10 +14,12 @@ import { quotaEvaluator } from '@coracle/apimachinery/quota/evaluator';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { RESOURCE_QUOTAS } from '@coracle/apimachinery/types/resource-types';
 import { orAbsent } from '@coracle/client/api-failure';
+import { commit } from '@coracle/client/commit/commit';
 import { type Controller, createController, DONE, ownKeys, requeueAfter } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 
 import { BY_VALUE, QuotaUsage } from './quota-usage.ts';
+
 export const resourceQuotaRules = policyRules(
   'list watch : core : resourcequotas',
   'patch : core : resourcequotas/status',
@@ -55,8 +57,7 @@ export function createResourceQuotaController(environment: ControllerEnvironment
       const hard = toAmounts(quota.spec?.hard);
       const byNumber = [...hard.keys()].some((name) => !BY_VALUE.some((type) => quotaEvaluator(type)!.counts(name)));
       const next = requeueAfter(byNumber ? COUNT_EVERY_MS : RESYNC_MS);
-      const { resourceVersion = '' } = quota.metadata;
-      const quiet = steps.stoodStill(keyName, resourceVersion);
+      const quiet = steps.stoodStill(keyName, quota.metadata.resourceVersion ?? '');
       const counted = await steps.usageOf(quota, hard, signal);
       const before = toAmounts(quota.status?.used);
       const lower = [...counted].some(([name, amount]) => {
@@ -67,32 +68,10 @@ export function createResourceQuotaController(environment: ControllerEnvironment
       const status = { hard: fromAmounts(hard), used };
       if (deepEqual(status, quota.status)) return next;
       if (lower && quiet < SETTLE_MS) return requeueAfter(SETTLE_MS - quiet);
-      // Names that are no longer limited are named as null: a merge patch keeps the others.
-      const patch = {
-        hard: { ...gone(quota.status?.hard, status.hard), ...status.hard },
-        used: { ...gone(quota.status?.used, status.used), ...status.used },
-      };
-      await orAbsent(
-        steps.client.patch(
-          RESOURCE_QUOTAS,
-          key,
-          { type: 'merge', body: { metadata: { resourceVersion }, status: patch } },
-          { subresource: 'status', signal },
-        ),
-      );
+      const change = { before: quota, after: { ...quota, status }, subresource: 'status', signal };
+      await orAbsent(commit(steps.client, RESOURCE_QUOTAS, change));
       return next;
     },
   });
   return controller;
-}
-
-function gone(
-  before: Readonly<Record<string, string>> | undefined,
-  after: Readonly<Record<string, string>>,
-): Record<string, null> {
-  return Object.fromEntries(
-    Object.keys(before ?? {})
-      .filter((name) => !(name in after))
-      .map((name) => [name, null]),
-  );
 }

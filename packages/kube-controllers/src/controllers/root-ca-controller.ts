@@ -1,10 +1,11 @@
 /** Every active namespace has a ConfigMap `kube-root-ca.crt` with the CA that signed the API server's certificate. */
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { CONFIG_MAPS, NAMESPACES } from '@coracle/apimachinery/types/resource-types';
 import type { ConfigMap } from '@coracle/apimachinery/types/types';
-import { isAlreadyExists, isNamespaceTerminating, isNotFound } from '@coracle/client/api-failure';
+import { isAlreadyExists, isNamespaceTerminating, isNotFound, orExpected } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
@@ -41,23 +42,15 @@ export function createRootCaController(options: RootCaOptions): Controller {
     ],
     async reconcile(key, { signal }) {
       const namespace = namespaces.get(key);
-      if (!namespace || namespace.metadata.deletionTimestamp !== undefined) return DONE;
+      if (!namespace || isDeleting(namespace)) return DONE;
       const held = configMaps.get({ namespace: key.name, name: NAME });
-      try {
-        if (held && !deepEqual(held.data, data)) {
-          const { binaryData: _stray, ...rest } = held as ConfigMap;
-          const after: ConfigMap = { ...rest, data };
-          await commit(client, CONFIG_MAPS, { before: held, after, signal });
-        } else if (!held) {
-          await client.create(
-            CONFIG_MAPS,
-            { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: NAME, namespace: key.name }, data },
-            { signal },
-          );
-        }
-      } catch (error) {
-        if (!isAlreadyExists(error) && !isNamespaceTerminating(error) && !isNotFound(error)) throw error;
-      }
+      if (held && deepEqual(held.data, data)) return DONE;
+      const { binaryData: _stray, ...rest } = held ?? ({} as ConfigMap);
+      const made = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: NAME, namespace: key.name }, data };
+      const written = held
+        ? commit<ConfigMap>(client, CONFIG_MAPS, { before: held, after: { ...rest, data }, signal })
+        : client.create(CONFIG_MAPS, made, { signal });
+      await orExpected(written, isAlreadyExists, isNamespaceTerminating, isNotFound);
       return DONE;
     },
   });

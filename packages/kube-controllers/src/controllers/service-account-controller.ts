@@ -32,16 +32,9 @@ export function createServiceAccountController(environment: ControllerEnvironmen
       if (!namespace || namespace.metadata.deletionTimestamp !== undefined) return DONE;
       if (accounts.get({ namespace: key.name, name: NAME })) return DONE;
       // The cache lags, or the namespace has begun to go: both are fine.
-      await orExpected(
-        client.create(
-          SERVICE_ACCOUNTS,
-          { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: NAME, namespace: key.name } },
-          { signal },
-        ),
-        isAlreadyExists,
-        isNamespaceTerminating,
-        isNotFound,
-      );
+      const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: NAME, namespace: key.name } };
+      const created = client.create(SERVICE_ACCOUNTS, account, { signal });
+      await orExpected(created, isAlreadyExists, isNamespaceTerminating, isNotFound);
       return DONE;
     },
   });

@@ -4,7 +4,7 @@
  */
 
 import { type DeepReadonly, formatTime, keyOf } from '@coracle/apimachinery/meta/object';
-import { isDeleting } from '@coracle/apimachinery/meta/object-state';
+import { conditionOf, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { IP_ADDRESSES, SERVICE_CIDRS } from '@coracle/apimachinery/types/resource-types';
 import {
@@ -17,14 +17,7 @@ import {
 import type { Condition, ServiceCIDR } from '@coracle/apimachinery/types/types';
 import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
-import {
-  type Controller,
-  createController,
-  DONE,
-  ownKeys,
-  requeueAfter,
-  source,
-} from '@coracle/client/controller/controller';
+import { createController, DONE, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { addFinalizer, hasFinalizer, removeFinalizer } from '@coracle/client/finalizer/finalizer';
 
@@ -45,7 +38,7 @@ export const serviceCidrRules = policyRules(
 );
 
 /** Makes the controller. */
-export function createServiceCidrController(environment: ControllerEnvironment): Controller {
+export function createServiceCidrController(environment: ControllerEnvironment) {
   const { client, informers, clock } = environment;
   const cidrs = informers.of(SERVICE_CIDRS);
   const addresses = informers.of(IP_ADDRESSES);
@@ -93,11 +86,11 @@ export function createServiceCidrController(environment: ControllerEnvironment):
 /** With the condition; itself when it says so already. */
 function withReady(
   cidr: ServiceCIDR,
-  { status, reason, message }: { readonly status: 'True' | 'False'; readonly reason: string; readonly message: string },
+  { status, reason, message }: typeof READY | typeof IN_USE,
   now: number,
 ): ServiceCIDR {
   const conditions = cidr.status?.conditions ?? [];
-  const before = conditions.find(({ type }) => type === 'Ready');
+  const before = conditionOf(cidr, 'Ready');
   if (before?.status === status && (before.reason ?? '') === reason && before.message === message) return cidr;
   const lastTransitionTime =
     before?.status === status && before.lastTransitionTime ? before.lastTransitionTime : formatTime(now);

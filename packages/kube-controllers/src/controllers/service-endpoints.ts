@@ -2,7 +2,7 @@
 
 import { controllerReference } from '@coracle/apimachinery/meta/controller-reference';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import { hasEnded } from '@coracle/apimachinery/meta/object-state';
+import { hasEnded, isConditionTrue, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type {
   Endpoint,
   EndpointPort,
@@ -37,9 +37,6 @@ export function selectsLabels(service: Fronted, labels: Readonly<Record<string, 
 export const isKept = (service: Fronted): boolean =>
   Object.keys(service.spec?.selector ?? {}).length > 0 && service.spec?.type !== 'ExternalName';
 
-const isReady = (pod: Selected): boolean =>
-  pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
-
 function portsFor(service: Fronted, pod: Selected): EndpointPort[] {
   return (service.spec?.ports ?? []).flatMap(({ name = '', targetPort, port, protocol = 'TCP', appProtocol }) => {
     const target = targetPort ?? port;
@@ -51,23 +48,20 @@ function portsFor(service: Fronted, pod: Selected): EndpointPort[] {
 
 function namedPort(pod: Selected, name: string, protocol: string): number | undefined {
   const sidecars = (pod.spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always');
-  for (const { ports } of [...pod.spec.containers, ...sidecars]) {
-    for (const one of ports ?? []) {
-      if (one.name === name && (one.protocol ?? 'TCP') === protocol) return one.containerPort;
-    }
-  }
-  return undefined;
+  return [...pod.spec.containers, ...sidecars]
+    .flatMap(({ ports }) => ports ?? [])
+    .find((one) => one.name === name && (one.protocol ?? 'TCP') === protocol)?.containerPort;
 }
 
-export interface EndpointFacts {
+interface EndpointFacts {
   readonly pods: readonly Selected[];
   /** Zone of a node, from its label. */
   readonly zoneOf: (node: string) => string | undefined;
 }
 
 function endpointOf(service: Fronted, pod: Selected, zoneOf: EndpointFacts['zoneOf']): Endpoint {
-  const serving = isReady(pod);
-  const terminating = pod.metadata.deletionTimestamp !== undefined;
+  const serving = isConditionTrue(pod, 'Ready');
+  const terminating = isDeleting(pod);
   const ready = service.spec?.publishNotReadyAddresses === true || (serving && !terminating);
   const { nodeName = '', hostname = '' } = pod.spec;
   const subdomain = (pod.spec as { subdomain?: string }).subdomain ?? '';
@@ -101,10 +95,8 @@ function groupsOf(service: Fronted, { pods, zoneOf }: EndpointFacts): Map<string
     .sort((a, b) => ((a.metadata.name ?? '') < (b.metadata.name ?? '') ? -1 : 1));
   for (const pod of placed) {
     const ports = portsFor(service, pod);
-    const key = JSON.stringify(ports);
-    const group = groups.get(key) ?? { ports, members: [] };
+    const group = groups.getOrInsert(JSON.stringify(ports), { ports, members: [] });
     group.members.push({ pod, endpoint: endpointOf(service, pod, zoneOf) });
-    groups.set(key, group);
   }
   return groups;
 }
@@ -135,7 +127,6 @@ function sliceOf(
       namespace,
       labels: {
         ...ownLabels(service),
-        ...(isHeadless(service) && { [HEADLESS]: '' }),
         [SERVICE_LABEL]: serviceName,
         [MANAGED_BY]: MANAGER,
       },
@@ -147,24 +138,16 @@ function sliceOf(
   };
 }
 
-const isHeadless = (service: Fronted): boolean => service.spec?.clusterIP === 'None';
-
-function ownLabels(service: Fronted): Record<string, string> {
-  const {
-    [HEADLESS]: _headless,
-    [SERVICE_LABEL]: _name,
-    [MANAGED_BY]: _manager,
-    ...labels
-  } = {
-    ...service.metadata.labels,
-  };
-  return labels;
+function ownLabels({ metadata, spec }: Fronted): Record<string, string> {
+  const reserved = [HEADLESS, SERVICE_LABEL, MANAGED_BY];
+  const labels = Object.entries(metadata.labels ?? {}).filter(([key]) => !reserved.includes(key));
+  return { ...Object.fromEntries(labels), ...(spec?.clusterIP === 'None' && { [HEADLESS]: '' }) };
 }
 
 const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
 
 /** Five characters made of a text (FNV-1a), of the letters generated names are made of. */
-export function suffixOf(text: string): string {
+function suffixOf(text: string): string {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193) >>> 0;
   let suffix = '';
@@ -183,9 +166,7 @@ export function wantedEndpoints(service: Fronted, facts: EndpointFacts): Endpoin
   let left = MAX_ADDRESSES;
   let truncated = false;
   for (const { ports, members } of groupsOf(service, facts).values()) {
-    const staying = members.filter(
-      ({ pod }) => publishNotReadyAddresses || pod.metadata.deletionTimestamp === undefined,
-    );
+    const staying = members.filter(({ pod }) => publishNotReadyAddresses || !isDeleting(pod));
     truncated ||= staying.length > left;
     const taken = staying.slice(0, left).map(({ pod, endpoint }) => ({
       ready: endpoint.conditions?.ready === true,
@@ -197,9 +178,10 @@ export function wantedEndpoints(service: Fronted, facts: EndpointFacts): Endpoin
       },
     }));
     left -= taken.length;
-    const addresses = taken.filter(({ ready }) => ready).map(({ address }) => address);
-    const notReadyAddresses = taken.filter(({ ready }) => !ready).map(({ address }) => address);
     if (taken.length === 0) continue;
+    const addressesOf = (isReady: boolean) =>
+      taken.filter(({ ready }) => ready === isReady).map(({ address }) => address);
+    const [addresses, notReadyAddresses] = [addressesOf(true), addressesOf(false)];
     subsets.push({
       ...(addresses.length > 0 && { addresses }),
       ...(notReadyAddresses.length > 0 && { notReadyAddresses }),
@@ -218,11 +200,7 @@ export function wantedEndpoints(service: Fronted, facts: EndpointFacts): Endpoin
     metadata: {
       name,
       namespace,
-      labels: {
-        ...ownLabels(service),
-        ...(isHeadless(service) && { [HEADLESS]: '' }),
-        [ENDPOINTS_MANAGED_BY]: ENDPOINTS_MANAGER,
-      },
+      labels: { ...ownLabels(service), [ENDPOINTS_MANAGED_BY]: ENDPOINTS_MANAGER },
       ...(truncated && { annotations: { [OVER_CAPACITY]: 'truncated' } }),
     },
     ...(subsets.length > 0 && { subsets }),

@@ -51,14 +51,8 @@ export function createStaleDisruptionController({ client, informers, clock, log 
       const before = pod as Pod;
       const conditions = (before.status?.conditions ?? []).map((one) => (one.type === TYPE ? condition : one));
       // Somebody wrote meanwhile: their version comes by.
-      await orGone(
-        commit(client, PODS, {
-          before,
-          after: { ...before, status: { ...before.status, conditions } },
-          subresource: 'status',
-          signal,
-        }),
-      );
+      const after = { ...before, status: { ...before.status, conditions } };
+      await orGone(commit(client, PODS, { before, after, subresource: 'status', signal }));
       return DONE;
     },
   });

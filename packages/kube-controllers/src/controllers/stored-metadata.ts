@@ -6,7 +6,7 @@ import type { Client } from '@coracle/client/client';
 import { removeFinalizer } from '@coracle/client/finalizer/finalizer';
 import type { GraphNode } from './owner-graph.ts';
 
-export const keyOfNode = ({ namespace, name }: GraphNode): ObjectKey => ({ namespace, name });
+const keyOfNode = ({ namespace, name }: GraphNode): ObjectKey => ({ namespace, name });
 
 export class StoredMetadata {
   readonly #client: Client;

@@ -5,22 +5,17 @@
  */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import { formatTime, keyOf } from '@coracle/apimachinery/meta/object';
+import { keyOf } from '@coracle/apimachinery/meta/object';
+import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NODES, PODS } from '@coracle/apimachinery/types/resource-types';
-import type { Node, Pod, PodCondition, Taint } from '@coracle/apimachinery/types/types';
+import type { Node, Pod, Taint } from '@coracle/apimachinery/types/types';
 import { orGone } from '@coracle/client/api-failure';
-import {
-  type Controller,
-  createController,
-  DONE,
-  ownKeys,
-  requeueAfter,
-  source,
-} from '@coracle/client/controller/controller';
+import { createController, DONE, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { tolerates } from '@coracle/cluster-rules/placement/taints';
+import { disruptionTarget, patchPodStatus, podsByNode } from '../pod-disruption.ts';
 
 export const taintEvictionRules = policyRules(
   'list watch delete : core : pods',
@@ -28,8 +23,6 @@ export const taintEvictionRules = policyRules(
   'patch : core : pods/status',
   'create patch : core : events',
 );
-
-const BY_NODE = 'taint-eviction.nodeName';
 
 /** How long a Pod may stay beside these taints, milliseconds: 0 not at all, Infinity for ever. */
 export function toleratedFor(pod: DeepReadonly<Pod>, taints: readonly DeepReadonly<Taint>[]): number {
@@ -45,11 +38,11 @@ export function toleratedFor(pod: DeepReadonly<Pod>, taints: readonly DeepReadon
 }
 
 /** Makes the controller; its keys are Pods. */
-export function createTaintEvictionController(environment: ControllerEnvironment): Controller {
+export function createTaintEvictionController(environment: ControllerEnvironment) {
   const { client, informers, clock, log } = environment;
   const nodes = informers.of(NODES);
   const pods = informers.of(PODS);
-  pods.addIndex(BY_NODE, (pod) => [pod.spec.nodeName ?? '']);
+  const podsOf = podsByNode(pods);
   const recorder = createEventRecorder(client, { component: 'taint-eviction-controller', clock, log });
   /**
    * Pod UID -> when its time began, monotonic: counted from when this process saw the taint, so that a control plane that
@@ -62,16 +55,8 @@ export function createTaintEvictionController(environment: ControllerEnvironment
   });
 
   const evict = async (pod: DeepReadonly<Pod>, signal: AbortSignal): Promise<void> => {
-    const condition: PodCondition = {
-      type: 'DisruptionTarget',
-      observedGeneration: pod.metadata.generation ?? 0,
-      status: 'True',
-      reason: 'DeletionByTaintManager',
-      message: 'Taint manager: deleting due to NoExecute taint',
-      lastTransitionTime: formatTime(clock.now()),
-    };
-    const body = { metadata: { uid: pod.metadata.uid }, status: { conditions: [condition] } };
-    await client.patch(PODS, keyOf(pod), { type: 'strategic', body }, { subresource: 'status', signal });
+    const why = { reason: 'DeletionByTaintManager', message: 'Taint manager: deleting due to NoExecute taint' };
+    await patchPodStatus(client, pod, { conditions: [disruptionTarget(pod, why, clock.now())] }, signal);
     await client.delete(PODS, keyOf(pod), { preconditions: { uid: pod.metadata.uid ?? '' }, signal });
   };
 
@@ -83,7 +68,7 @@ export function createTaintEvictionController(environment: ControllerEnvironment
       ownKeys(pods),
       source(nodes, (node, previous) => {
         if (previous && taintKeys(node) === taintKeys(previous)) return [];
-        return pods.byIndex(BY_NODE, node.metadata.name ?? '').map((pod) => keyOf(pod));
+        return podsOf(node.metadata.name ?? '').map(keyOf);
       }),
     ],
     async reconcile(key, { signal, log: passLog }) {
@@ -91,14 +76,10 @@ export function createTaintEvictionController(environment: ControllerEnvironment
       const uid = pod?.metadata.uid ?? '';
       const node = pod?.spec.nodeName && nodes.get({ namespace: '', name: pod.spec.nodeName });
       const taints = node ? noExecute(node) : [];
-      if (!pod || taints.length === 0 || pod.metadata.deletionTimestamp !== undefined) {
-        if (pod && since.delete(uid) && pod.metadata.deletionTimestamp === undefined)
-          recorder.event(
-            pod,
-            'Normal',
-            'TaintManagerEviction',
-            `Cancelling deletion of Pod ${key.namespace}/${key.name}`,
-          );
+      const report = (what: string): void =>
+        recorder.event(pod!, 'Normal', 'TaintManagerEviction', `${what} Pod ${key.namespace}/${key.name}`);
+      if (!pod || taints.length === 0 || isDeleting(pod)) {
+        if (pod && since.delete(uid) && !isDeleting(pod)) report('Cancelling deletion of');
         return DONE;
       }
       const patience = toleratedFor(pod, taints);
@@ -110,7 +91,7 @@ export function createTaintEvictionController(environment: ControllerEnvironment
       since.set(uid, began);
       const left = began + patience - clock.monotonic();
       if (left > 0) return requeueAfter(left);
-      recorder.event(pod, 'Normal', 'TaintManagerEviction', `Marking for deletion Pod ${key.namespace}/${key.name}`);
+      report('Marking for deletion');
       passLog.info('pod evicted by taint', { node: pod.spec.nodeName ?? '' });
       await orGone(evict(pod, signal));
       since.delete(uid);

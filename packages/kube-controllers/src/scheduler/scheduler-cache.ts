@@ -4,36 +4,24 @@
  */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import { hasEnded } from '@coracle/apimachinery/meta/object-state';
+import { hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { Node, Pod } from '@coracle/apimachinery/types/types';
 import type { Informer } from '@coracle/client/informer/informer';
 import { type NodeUsage, nodeUsage } from '@coracle/cluster-rules/placement/node-usage';
 import { priorityOf } from '@coracle/cluster-rules/placement/preemption';
+import { podsByNode } from '../pod-disruption.ts';
 
-export interface SchedulerCache {
-  /** One entry for each node, in no particular order, with the Pods nominated for it that outrank this one. */
-  usagesFor(pod: DeepReadonly<Pod>): NodeUsage[];
-  /** Keeps room on the node for the Pod. Returns the Pods of lower priority that were nominated for it before. */
-  nominate(pod: DeepReadonly<Pod>, nodeName: string): DeepReadonly<Pod>[];
-  endNomination(pod: DeepReadonly<Pod>): void;
-  /** Counts the Pod on the node until the informer shows where it is. */
-  assume(pod: DeepReadonly<Pod>, nodeName: string): void;
-  /** Takes an assumption back: the binding failed. */
-  forget(pod: DeepReadonly<Pod>): void;
-  isAssumed(pod: DeepReadonly<Pod>): boolean;
-}
-
-const BY_NODE = 'scheduler.nodeName';
+type Placed = { readonly pod: DeepReadonly<Pod>; readonly nodeName: string };
 
 /** Makes a cache over two informers; sums are kept for each node until something on it changes. */
-export function createSchedulerCache(nodes: Informer<Node>, pods: Informer<Pod>): SchedulerCache {
+export function createSchedulerCache(nodes: Informer<Node>, pods: Informer<Pod>) {
   /** By uid. Holds only Pods whose binding is under way or not yet seen. */
-  const assumed = new Map<string, { readonly pod: DeepReadonly<Pod>; readonly nodeName: string }>();
+  const assumed = new Map<string, Placed>();
   const known = new Map<string, NodeUsage>();
   /** By uid: Pods without a node for which room is being made on one. */
-  const nominations = new Map<string, { readonly pod: DeepReadonly<Pod>; readonly nodeName: string }>();
+  const nominations = new Map<string, Placed>();
 
-  pods.addIndex(BY_NODE, (pod) => [pod.spec.nodeName ?? '']);
+  const podsOf = podsByNode(pods);
   const touch = (nodeName: string | undefined): void => {
     if (nodeName !== undefined) known.delete(nodeName);
   };
@@ -53,19 +41,15 @@ export function createSchedulerCache(nodes: Informer<Node>, pods: Informer<Pod>)
     }
   });
 
-  const usageOf = (node: DeepReadonly<Node>): NodeUsage => {
-    const name = node.metadata.name ?? '';
-    let usage = known.get(name);
-    if (!usage) {
-      const coming = [...assumed.values()].filter((one) => one.nodeName === name).map((one) => one.pod);
-      usage = nodeUsage(node, [...pods.byIndex(BY_NODE, name), ...coming]);
-      known.set(name, usage);
-    }
-    return usage;
-  };
+  const usageOf = (node: DeepReadonly<Node>): NodeUsage =>
+    known.getOrInsertComputed(node.metadata.name ?? '', (name) => {
+      const coming = assumed.values().filter((one) => one.nodeName === name);
+      return nodeUsage(node, [...podsOf(name), ...coming.map((one) => one.pod)]);
+    });
 
   return {
-    usagesFor(pod) {
+    /** One entry for each node, in no particular order, with the Pods nominated for it that outrank this one. */
+    usagesFor(pod: DeepReadonly<Pod>): NodeUsage[] {
       const usages = nodes.list().map(usageOf);
       if (nominations.size === 0) return usages;
       const uid = pod.metadata.uid ?? '';
@@ -77,7 +61,8 @@ export function createSchedulerCache(nodes: Informer<Node>, pods: Informer<Pod>)
         return before.length === 0 ? usage : nodeUsage(usage.node, [...usage.pods, ...before]);
       });
     },
-    nominate(pod, nodeName) {
+    /** Keeps room on the node for the Pod. Returns the Pods of lower priority that were nominated for it before. */
+    nominate(pod: DeepReadonly<Pod>, nodeName: string): DeepReadonly<Pod>[] {
       const lower = [...nominations.values()].filter(
         (one) => one.nodeName === nodeName && priorityOf(one.pod) < priorityOf(pod),
       );
@@ -85,22 +70,23 @@ export function createSchedulerCache(nodes: Informer<Node>, pods: Informer<Pod>)
       nominations.set(pod.metadata.uid ?? '', { pod, nodeName });
       return lower.map((one) => one.pod);
     },
-    endNomination(pod) {
-      nominations.delete(pod.metadata.uid ?? '');
-    },
-    assume(pod, nodeName) {
+    endNomination: (pod: DeepReadonly<Pod>): void => void nominations.delete(pod.metadata.uid ?? ''),
+    /** Counts the Pod on the node until the informer shows where it is. */
+    assume(pod: DeepReadonly<Pod>, nodeName: string): void {
       assumed.set(pod.metadata.uid ?? '', { pod, nodeName });
       nominations.delete(pod.metadata.uid ?? '');
       touch(nodeName);
     },
-    forget(pod) {
+    /** Takes an assumption back: the binding failed. */
+    forget(pod: DeepReadonly<Pod>): void {
       const uid = pod.metadata.uid ?? '';
       touch(assumed.get(uid)?.nodeName);
       assumed.delete(uid);
     },
-    isAssumed: (pod) => assumed.has(pod.metadata.uid ?? ''),
+    isAssumed: (pod: DeepReadonly<Pod>): boolean => assumed.has(pod.metadata.uid ?? ''),
   };
 }
 
-const awaitsRoom = (pod: DeepReadonly<Pod>): boolean =>
-  (pod.spec.nodeName ?? '') === '' && pod.metadata.deletionTimestamp === undefined && !hasEnded(pod);
+/** True for a Pod that is to be placed. */
+export const awaitsRoom = (pod: DeepReadonly<Pod>): boolean =>
+  (pod.spec.nodeName ?? '') === '' && !isDeleting(pod) && !hasEnded(pod);

@@ -1,7 +1,7 @@
 import { namespacedType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, ObjectKey } from '@coracle/apimachinery/meta/object';
-import { formatTime, keyOf, keyText } from '@coracle/apimachinery/meta/object';
-import { hasEnded } from '@coracle/apimachinery/meta/object-state';
+import { formatTime, keyText } from '@coracle/apimachinery/meta/object';
+import { conditionOf } from '@coracle/apimachinery/meta/object-state';
 import { NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Binding, Node, Pod, PodCondition } from '@coracle/apimachinery/types/types';
 import { isNamespaceTerminating, isNotFound } from '@coracle/client/api-failure';
@@ -11,9 +11,10 @@ import type { ControllerEnvironment } from '@coracle/client/controller/environme
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { placePod } from '@coracle/cluster-rules/placement/place-pod';
 import { findVictims } from '@coracle/cluster-rules/placement/preemption';
+import { patchPodStatus } from '../pod-disruption.ts';
 import { createPodClaims } from './pod-claims.ts';
-import { createPreemptor } from './preempt.ts';
-import { createSchedulerCache } from './scheduler-cache.ts';
+import { evict } from './preempt.ts';
+import { awaitsRoom, createSchedulerCache } from './scheduler-cache.ts';
 
 export interface SchedulerOptions extends ControllerEnvironment {
   /** Pods naming this scheduler, or none, are bound; `default-scheduler` when absent. */
@@ -32,47 +33,32 @@ const REGISTRATION_MS = 10_000;
 
 /** True for a node that has not reported yet, or whose first report has not been acted on. */
 const isRegistering = (node: DeepReadonly<Node>): boolean => {
-  const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
+  const ready = conditionOf(node, 'Ready');
   if (!ready) return true;
   return ready.status === 'True' && (node.spec?.taints ?? []).some(({ key }) => key === NOT_READY_TAINT);
 };
 
 /** The steps of a Pod that is to be placed: filter, score, bind, or make room. */
-export class SchedulerSteps extends ControllerSteps {
-  readonly schedulerName;
-  readonly pods;
-  readonly nodes;
-  readonly namespaces;
-  readonly budgets;
-  readonly #recorder;
-  readonly #cache;
-  readonly podClaims;
+export class SchedulerSteps extends ControllerSteps<SchedulerOptions> {
+  readonly schedulerName = this.options.schedulerName ?? 'default-scheduler';
+  readonly pods = this.options.informers.of(PODS);
+  readonly nodes = this.options.informers.of(NODES);
+  readonly namespaces = this.options.informers.of(NAMESPACES);
+  readonly budgets = this.options.informers.of(POD_DISRUPTION_BUDGETS);
+  readonly podClaims = createPodClaims(this.options, this.pods);
   /** Pods that found no place. */
-  readonly waiting;
-  wakePending;
-  readonly #preemptor;
-  startedAt;
+  readonly waiting = new Map<string, ObjectKey>();
+  wakePending = false;
+  startedAt = 0;
+  readonly #recorder = createEventRecorder(this.client, {
+    component: this.schedulerName,
+    clock: this.clock,
+    log: this.log,
+  });
+  readonly #cache = createSchedulerCache(this.nodes, this.pods);
 
-  constructor(options: SchedulerOptions) {
-    super(options);
-    const { client, informers, clock, log, schedulerName = 'default-scheduler' } = options;
-    this.schedulerName = schedulerName;
-    this.pods = informers.of(PODS);
-    this.nodes = informers.of(NODES);
-    this.namespaces = informers.of(NAMESPACES);
-    this.budgets = informers.of(POD_DISRUPTION_BUDGETS);
-    this.#recorder = createEventRecorder(client, { component: schedulerName, clock, log });
-    this.#cache = createSchedulerCache(this.nodes, this.pods);
-    this.podClaims = createPodClaims({ client, informers }, this.pods);
-    this.waiting = new Map<string, ObjectKey>();
-    this.wakePending = false;
-    this.#preemptor = createPreemptor({ client, recorder: this.#recorder, clock, schedulerName });
-    this.startedAt = 0;
-  }
-
-  readonly #namespaceLabels = (name: string): Readonly<Record<string, string>> | undefined => {
-    return this.namespaces.get({ namespace: '', name })?.metadata.labels;
-  };
+  readonly #namespaceLabels = (name: string): Readonly<Record<string, string>> | undefined =>
+    this.namespaces.get({ namespace: '', name })?.metadata.labels;
 
   /** Milliseconds for which a refusal may only mean that a node has not reported yet; 0 when it means what it says. */
   #registrationLeft(): number {
@@ -82,12 +68,7 @@ export class SchedulerSteps extends ControllerSteps {
   }
 
   #isOurs(pod: DeepReadonly<Pod>): boolean {
-    return (
-      (pod.spec.nodeName ?? '') === '' &&
-      [this.schedulerName, ''].includes(pod.spec.schedulerName ?? '') &&
-      pod.metadata.deletionTimestamp === undefined &&
-      !hasEnded(pod)
-    );
+    return awaitsRoom(pod) && [this.schedulerName, ''].includes(pod.spec.schedulerName ?? '');
   }
 
   async #setCondition(
@@ -96,7 +77,7 @@ export class SchedulerSteps extends ControllerSteps {
     message: string,
     { signal, nominated }: { readonly signal: AbortSignal; readonly nominated?: string | undefined },
   ): Promise<boolean> {
-    const held = pod.status?.conditions?.find((one) => one.type === 'PodScheduled');
+    const held = conditionOf(pod, 'PodScheduled');
     const known = held?.status === 'False' && held.reason === reason && held.message === message;
     if (known && (nominated === undefined || nominated === (pod.status?.nominatedNodeName ?? ''))) return false;
     const condition: PodCondition = {
@@ -110,8 +91,7 @@ export class SchedulerSteps extends ControllerSteps {
         held?.status === 'False' && held.lastTransitionTime ? held.lastTransitionTime : formatTime(this.clock.now()),
     };
     const nomination = nominated === undefined ? {} : { nominatedNodeName: nominated === '' ? null : nominated };
-    const body = { metadata: { uid: pod.metadata.uid }, status: { conditions: [condition], ...nomination } };
-    await this.client.patch(PODS, keyOf(pod), { type: 'strategic', body }, { subresource: 'status', signal });
+    await patchPodStatus(this.client, pod, { conditions: [condition], ...nomination }, signal);
     return !known;
   }
 
@@ -146,9 +126,8 @@ export class SchedulerSteps extends ControllerSteps {
     if (!pod || !this.#isOurs(pod) || this.#cache.isAssumed(pod)) return DONE;
     try {
       if ((pod.spec.schedulingGates ?? []).length > 0) {
-        await this.#setCondition(pod, 'SchedulingGated', 'Scheduling is blocked due to non-empty scheduling gates', {
-          signal,
-        });
+        const message = 'Scheduling is blocked due to non-empty scheduling gates';
+        await this.#setCondition(pod, 'SchedulingGated', message, { signal });
         return DONE;
       }
       const usages = this.#cache.usagesFor(pod);
@@ -186,7 +165,9 @@ export class SchedulerSteps extends ControllerSteps {
         // Nominated first: another Pod must not slip into the room that is being made.
         const outranked = this.#cache.nominate(pod, nodeName);
         await this.#refuse(pod, placement.message, signal, nodeName);
-        await this.#preemptor.evict(pod, { nodeName, victims, outranked }, signal);
+        const { client, clock, schedulerName } = this;
+        const preemptor = { client, recorder: this.#recorder, clock, schedulerName, signal };
+        await evict(pod, { nodeName, victims, outranked }, preemptor);
         passLog.info('preempting', { node: nodeName, victims: victims.length });
       } else {
         const ends = preemption.endsNomination && (nominated ?? '') !== '';

@@ -15,6 +15,7 @@ import { type Controller, createController, ownKeys } from '@coracle/client/cont
 import { priorityOf } from '@coracle/cluster-rules/placement/preemption';
 
 import { type SchedulerOptions, SchedulerSteps } from './scheduler-steps.ts';
+
 /** What the scheduler may do, and nothing else. */
 export const schedulerRules = policyRules(
   'get list watch : core : pods nodes namespaces',
@@ -31,6 +32,7 @@ export const schedulerRules = policyRules(
 const CONCURRENCY = 32;
 /** Changes of nodes and Pods are gathered this long before waiting Pods are tried again. */
 const WAKE_MS = 50;
+
 /** Makes the scheduler; nothing happens before `start`. */
 export function createScheduler(options: SchedulerOptions): Controller {
   const steps = new SchedulerSteps(options);
@@ -42,10 +44,10 @@ export function createScheduler(options: SchedulerOptions): Controller {
     concurrency: CONCURRENCY,
     sources: [
       ownKeys(steps.pods),
-      { informer: steps.nodes, keys: () => [] },
-      { informer: steps.namespaces, keys: () => [] },
-      { informer: steps.budgets, keys: () => [] },
-      ...steps.podClaims.informers.map((informer) => ({ informer, keys: () => [] })),
+      ...[steps.nodes, steps.namespaces, steps.budgets, ...steps.podClaims.informers].map((informer) => ({
+        informer,
+        keys: () => [],
+      })),
     ],
     reconcile: steps.reconcile,
   });
