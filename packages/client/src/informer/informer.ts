@@ -56,7 +56,7 @@ export interface Informer<T extends KubeObject> extends Store<T> {
 /** Objects a list page; the server may answer with fewer. */
 const PAGE_SIZE = 500;
 /** Pauses after failures in a row. */
-const BACKOFF = { baseMs: 250, maxMs: 30_000, factor: 2, jitter: 1 };
+const BACKOFF = { baseMs: 250, maxMs: 30_000, jitter: 1 };
 
 /** Makes an informer; nothing happens before `start`. */
 export function createInformer<T extends KubeObject>(

@@ -19,7 +19,7 @@ export interface WorkQueueOptions {
 }
 
 /** client-go's per-item limiter: 5 ms, doubling, at most 1000 s. */
-const BACKOFF: BackoffPolicy = { baseMs: 5, maxMs: 1_000_000, factor: 2, jitter: 0.1 };
+const BACKOFF: BackoffPolicy = { baseMs: 5, maxMs: 1_000_000, jitter: 0.1 };
 
 /** Makes a queue that gathers keys until `start`. */
 export function createWorkQueue({ clock, concurrency = 1, run, random }: WorkQueueOptions) {

@@ -4,8 +4,8 @@ import { backoffDelay } from '@coracle/runtime/retry/backoff';
 import type { DeleteMode } from '../plan/dependents.ts';
 import type { Trigger } from '../status/sync-metrics.ts';
 
-const RETRY = { baseMs: 1000, maxMs: 5 * 60_000, factor: 2, jitter: 0.1 };
-const GOING = { baseMs: 500, maxMs: 30_000, factor: 2, jitter: 0.1 };
+const RETRY = { baseMs: 1000, maxMs: 5 * 60_000, jitter: 0.1 };
+const GOING = { baseMs: 500, maxMs: 30_000, jitter: 0.1 };
 const RESYNC_MS = 60 * 60_000;
 
 /** What an attempt was at. */

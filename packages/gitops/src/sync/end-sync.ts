@@ -53,7 +53,7 @@ export type EndStep =
 const NAMESPACE_MS = 30_000;
 /** And how long a sync tries that was ending before its namespace went. */
 const LEAST_MS = 1000;
-const RETRY = { baseMs: 500, maxMs: 30_000, factor: 2, jitter: 0.1 };
+const RETRY = { baseMs: 500, maxMs: 30_000, jitter: 0.1 };
 /** When both finalizers are off, and others are not. */
 const OTHERS_MS = 60_000;
 /** Names in a message. */

@@ -22,7 +22,7 @@ export interface SyncSourceOptions {
   readonly metrics: Pick<SyncRecorder, 'parsed'>;
 }
 
-const RETRY = { baseMs: 1000, maxMs: 5 * 60_000, factor: 2, jitter: 0.1 };
+const RETRY = { baseMs: 1000, maxMs: 5 * 60_000, jitter: 0.1 };
 
 export class SyncSource {
   /** Of the spec that it is for. */

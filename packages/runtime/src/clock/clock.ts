@@ -1,5 +1,4 @@
-import { endOfTurn } from './next-turn.ts';
-import { untilIdle } from './until-idle.ts';
+import { endOfTurn, nextTurn } from './next-turn.ts';
 
 /** Time as a dependency: everything that waits or stamps takes a Clock, so that tests own the time. */
 export interface Clock {
@@ -60,3 +59,21 @@ export const systemClock: Clock = {
   },
   whenIdle: (ms, signal) => untilIdle(systemClock, ms, signal),
 };
+
+/** A turn of the event loop in which nobody had much to do. */
+const SHORT_TURN_MS = 1;
+const PAUSE_MS = 20;
+
+/** Resolves in a moment in which the process has nothing else to do, at the latest after `ms` and a pause, or when the signal aborts; never rejects. */
+export async function untilIdle(
+  clock: Pick<Clock, 'monotonic' | 'sleep'>,
+  ms: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const latest = clock.monotonic() + ms;
+  for (let asked = clock.monotonic(); asked < latest && !signal.aborted; asked = clock.monotonic()) {
+    await nextTurn();
+    if (clock.monotonic() - asked < SHORT_TURN_MS) return;
+    await clock.sleep(PAUSE_MS, signal).catch(() => {});
+  }
+}

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { untilIdle } from './clock.ts';
 import { createFakeClock } from './fake-clock.fixture.ts';
 import { nextTurn } from './next-turn.ts';
-import { untilIdle } from './until-idle.ts';
 
 const LIMIT_MS = 1000;
 

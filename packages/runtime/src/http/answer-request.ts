@@ -7,6 +7,10 @@ import type { Connection } from './connections.ts';
 import type { ApiHandler, ApiResponse, ByteSink } from './seam.ts';
 import type { WireRequest } from './wire-request.ts';
 
+/** Upstream's limits: header bytes, and how long a connection may be idle. */
+export const MAX_HEADER_BYTES = 1024 * 1024;
+export const IDLE_MS = 90_000;
+
 /** What the two protocol servers of one front share. */
 export interface Front {
   /** What requests are handed to. */

@@ -14,17 +14,13 @@ export const peerOf = (socket: object): Peer | undefined => (socket as { readonl
  * that is a connection to drop, and says nothing of who called.
  */
 export function rememberPeer(socket: TLSSocket, frontProxyCa: X509Certificate | undefined): Peer | undefined {
-  const peer = describePeer(socket, frontProxyCa);
-  if (peer) Object.defineProperty(socket, PEER, { value: peer });
-  return peer;
-}
-
-function describePeer(socket: TLSSocket, frontProxyCa: X509Certificate | undefined): Peer | undefined {
   const address = socket.remoteAddress ?? '';
   if (address === '') return undefined;
-  const certificate = socket.getPeerX509Certificate?.();
-  if (!certificate) return { address };
-  return { address, certificate: { verified: socket.authorized, ...describeCertificate(certificate, frontProxyCa) } };
+  const shown = socket.getPeerX509Certificate?.();
+  const certificate = shown && { verified: socket.authorized, ...describeCertificate(shown, frontProxyCa) };
+  const peer: Peer = { address, ...(certificate && { certificate }) };
+  Object.defineProperty(socket, PEER, { value: peer });
+  return peer;
 }
 
 function describeCertificate(

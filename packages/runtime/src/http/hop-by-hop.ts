@@ -14,9 +14,6 @@ export const HOP_BY_HOP: ReadonlySet<string> = new Set([
 /** The headers that go on to the next connection: without those above, and without those that `Connection` names. */
 export function endToEnd(headers: Readonly<Record<string, string>>): Record<string, string> {
   const named = (headers['connection'] ?? '').split(',').map((name) => name.trim().toLowerCase());
-  const kept: Record<string, string> = {};
-  for (const [name, value] of Object.entries(headers)) {
-    if (!HOP_BY_HOP.has(name) && !named.includes(name)) kept[name] = value;
-  }
-  return kept;
+  const kept = Object.entries(headers).filter(([name]) => !HOP_BY_HOP.has(name) && !named.includes(name));
+  return Object.fromEntries(kept);
 }

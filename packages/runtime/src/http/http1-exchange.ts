@@ -44,12 +44,12 @@ export interface Http1ExchangeOptions {
   readonly flatten: (headers: IncomingMessage['headers']) => Record<string, string>;
   readonly clock: Clock;
   /** False ends every connection with its answer: for far ends that may be gone at the next request. */
-  readonly keepAlive?: boolean;
+  readonly keepAlive: boolean;
 }
 
 /** Makes the pool; it connects with the first request. */
 export function createHttp1Exchange(base: URL, options: Http1ExchangeOptions): Http1Exchange {
-  const { tls, flatten, clock, keepAlive = true } = options;
+  const { tls, flatten, clock, keepAlive } = options;
   const plain = base.protocol === 'http:';
   const pool = { keepAlive, maxSockets: MAX_CONNECTIONS, maxFreeSockets: MAX_IDLE, timeout: IDLE_MS };
   // Not by an import: it would load the whole of fetch with it (see tls-server).

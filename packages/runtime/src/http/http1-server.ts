@@ -1,35 +1,34 @@
 /** HTTP/1.1 of the HTTPS front: a bare protocol server that never listens and is given its connections. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { answerRequest, type Front, partsOf, sinkOf, withCookies } from './answer-request.ts';
+import {
+  answerRequest,
+  type Front,
+  IDLE_MS,
+  MAX_HEADER_BYTES,
+  partsOf,
+  sinkOf,
+  withCookies,
+} from './answer-request.ts';
 import { peerOf } from './describe-peer.ts';
 import { declaredLength, IncomingBody, leaveRest } from './receive-body.ts';
 import type { ApiHandler, ApiResponse } from './seam.ts';
-import { serveUpgrades, writeRefusal } from './upgrades.ts';
+import { refuseVersion, serveUpgrades, writeRefusal } from './upgrades.ts';
 import { WireRequest } from './wire-request.ts';
 import { BLOCK_BYTES, sizeOf, writeParts } from './write-body.ts';
-
-export interface Http1Limits {
-  readonly maxHeaderBytes: number;
-  /** A connection without a request ends after this long. */
-  readonly idleMs: number;
-}
 
 /** Upstream's limit. */
 const HEADERS_MS = 32_000;
 /** A whole request must have arrived within this time; streams and upgrades go on behind it. */
 const REQUEST_MS = 60_000;
-/** One WebSocket message; consoles and port forwards send far less. */
-const MAX_MESSAGE = 4 * 1024 * 1024;
 
 /** Makes the server; `emit('connection', socket)` gives it one. Upgrades go to `upgradeHandler`: they have no body. */
-export function createHttp1Server(front: Front, upgradeHandler: ApiHandler, limits: Http1Limits): Server {
-  const { connectionOf, log } = front;
+export function createHttp1Server(front: Front, upgradeHandler: ApiHandler): Server {
   // Not by an import: the module's namespace would touch every export, and with it load the whole of fetch (60 ms, 6 MB).
   const http1 = process.getBuiltinModule('node:http').createServer({
-    maxHeaderSize: limits.maxHeaderBytes,
+    maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: HEADERS_MS,
-    keepAliveTimeout: limits.idleMs,
+    keepAliveTimeout: IDLE_MS,
     requestTimeout: REQUEST_MS,
     noDelay: true,
   });
@@ -37,14 +36,7 @@ export function createHttp1Server(front: Front, upgradeHandler: ApiHandler, limi
   http1.emit('listening');
   http1.on('request', (request, response) => serveHttp1(front, request, response, false));
   http1.on('checkContinue', (request, response) => serveHttp1(front, request, response, true));
-  serveUpgrades(http1, {
-    handler: upgradeHandler,
-    maxMessage: MAX_MESSAGE,
-    peerOf,
-    refuseVersion,
-    connectionOf,
-    answer: (reply, write) => answerRequest(reply, log, write),
-  });
+  serveUpgrades(http1, front, upgradeHandler);
   http1.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
     // Behind a response that has begun no error can be reported any more.
@@ -75,7 +67,6 @@ function serveHttp1(front: Front, request: IncomingMessage, response: ServerResp
     body,
     identify: (owner) => connection?.identify(owner),
     peer,
-    upgradable: false,
   });
   response.on('close', () => {
     over?.();
@@ -87,16 +78,6 @@ function serveHttp1(front: Front, request: IncomingMessage, response: ServerResp
     // A body cut short must not be read on as the next request.
     if (body) leaveRest(request, response, { limit, waits });
     writeHttp1(response, reply, wire);
-  });
-}
-
-/** A request line of another version than HTTP/1 speaks is answered in words of it, and nothing behind it is read. */
-function refuseVersion(socket: Duplex): void {
-  const text = '505 HTTP Version Not Supported: unsupported protocol version';
-  writeRefusal(socket, {
-    status: 505,
-    headers: { 'content-type': 'text/plain; charset=utf-8' },
-    body: new TextEncoder().encode(text),
   });
 }
 

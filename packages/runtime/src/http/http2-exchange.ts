@@ -9,28 +9,27 @@ import {
   constants,
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
-  type SecureClientSessionOptions,
 } from 'node:http2';
+import type { ConnectionOptions } from 'node:tls';
 import type { Clock } from '../clock/clock.ts';
 import type { ApiRequest, ApiResponse } from './seam.ts';
 import { streamBody } from './stream-body.ts';
 
-export interface Http2ExchangeOptions {
-  /** What to trust, show and check. */
-  readonly tls: SecureClientSessionOptions;
+/** What to trust, show and check of a TLS connection. */
+export type TlsChoice = Pick<
+  ConnectionOptions,
+  'secureContext' | 'servername' | 'rejectUnauthorized' | 'checkServerIdentity'
+>;
+
+/** How a far end is reached, whatever is spoken with it. */
+export interface ExchangeOptions {
+  readonly tls: TlsChoice;
   readonly flatten: (headers: IncomingHttpHeaders) => Record<string, string>;
   /** Says which request failed. */
   readonly explain: (error: Error, request: ApiRequest) => Error;
   readonly clock: Clock;
   /** A far end that has not answered by then is not there. */
   readonly connectTimeoutMs: number;
-}
-
-export interface Http2Exchange {
-  /** `target` is the path with its query. Rejects with what the stream said, or the request's own reason when that was aborted. */
-  send(request: ApiRequest, target: string, headers: OutgoingHttpHeaders): Promise<ApiResponse>;
-  /** Ends all sessions; requests under way fail. */
-  close(): void;
 }
 
 /** Streams kept free on a session for short requests, so that watches do not take them all. */
@@ -52,7 +51,7 @@ interface Session {
 }
 
 /** Makes the exchange; it connects with the first request. */
-export function createHttp2Exchange(origin: string, options: Http2ExchangeOptions): Http2Exchange {
+export function createHttp2Exchange(origin: string, options: ExchangeOptions) {
   const { flatten, explain } = options;
   const sessions = new Set<Session>();
 
@@ -67,6 +66,7 @@ export function createHttp2Exchange(origin: string, options: Http2ExchangeOption
     return !least || sessions.size < MAX_SESSIONS ? openSession(origin, sessions, options) : least;
   };
 
+  /** `target` is the path with its query. Rejects with what the stream said, or the request's own reason when that was aborted. */
   const send = async (request: ApiRequest, target: string, fields: OutgoingHttpHeaders): Promise<ApiResponse> => {
     const headers: OutgoingHttpHeaders = { ...fields };
     headers[constants.HTTP2_HEADER_METHOD] = request.method;
@@ -99,7 +99,8 @@ export function createHttp2Exchange(origin: string, options: Http2ExchangeOption
 
   return {
     send,
-    close() {
+    /** Ends all sessions; requests under way fail. */
+    close(): void {
       for (const { http2 } of sessions) http2.destroy();
       sessions.clear();
     },
@@ -107,7 +108,7 @@ export function createHttp2Exchange(origin: string, options: Http2ExchangeOption
 }
 
 /** Opens a session; it stands in `sessions` until it breaks or closes. */
-function openSession(origin: string, sessions: Set<Session>, options: Http2ExchangeOptions): Session {
+function openSession(origin: string, sessions: Set<Session>, options: ExchangeOptions): Session {
   const { tls, clock, connectTimeoutMs } = options;
   const http2 = connect(origin, { ...tls, settings: { enablePush: false, initialWindowSize: WINDOW_BYTES } });
   const session: Session = { http2, streams: 0, retired: false };
@@ -163,7 +164,7 @@ function keepAlive(session: Session, clock: Clock, origin: string): () => void {
 function toResponse(
   stream: ClientHttp2Stream,
   received: IncomingHttpHeaders,
-  flatten: Http2ExchangeOptions['flatten'],
+  flatten: ExchangeOptions['flatten'],
 ): ApiResponse {
   return {
     status: Number(received[constants.HTTP2_HEADER_STATUS]),

@@ -3,35 +3,39 @@
  * stream event, not the compatibility layer, which costs a fifth of the throughput.
  */
 import { constants, createServer, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
-import { answerRequest, type Front, partsOf, sinkOf, withCookies } from './answer-request.ts';
+import {
+  answerRequest,
+  type Front,
+  IDLE_MS,
+  MAX_HEADER_BYTES,
+  partsOf,
+  sinkOf,
+  withCookies,
+} from './answer-request.ts';
 import { peerOf } from './describe-peer.ts';
 import { declaredLength, IncomingBody } from './receive-body.ts';
 import type { ApiResponse, Peer } from './seam.ts';
 import { WireRequest } from './wire-request.ts';
 import { sizeOf, writeParts } from './write-body.ts';
 
-export interface Http2Limits {
-  readonly maxHeaderBytes: number;
-  /** A session without a stream ends after this long. */
-  readonly idleMs: number;
-}
-
 /** Upstream's limit of streams a connection. */
 const MAX_STREAMS = 100;
 /** What one connection may hold before new streams are refused; Node's own 10 is too little for concurrent lists. */
 const MAX_SESSION_MB = 128;
+/** A session without a stream ends after this long. */
+const SESSION_IDLE_MS = IDLE_MS * 20;
 /** What of one body comes before anybody has asked for it. */
 const BODY_WINDOW = 64 * 1024 - 1;
 
 /** Makes the server; `emit('connection', socket)` gives it one. Its open sessions stand in `sessions`. */
-export function createHttp2Server(front: Front, sessions: Set<ServerHttp2Session>, limits: Http2Limits): Http2Server {
+export function createHttp2Server(front: Front, sessions: Set<ServerHttp2Session>): Http2Server {
   const { handle, limit, budget, connectionOf, log } = front;
   const http2 = createServer({
     maxSessionMemory: MAX_SESSION_MB,
     settings: {
       maxConcurrentStreams: MAX_STREAMS,
       initialWindowSize: BODY_WINDOW,
-      maxHeaderListSize: limits.maxHeaderBytes,
+      maxHeaderListSize: MAX_HEADER_BYTES,
     },
     maxHeaderListPairs: 1000,
   });
@@ -41,7 +45,7 @@ export function createHttp2Server(front: Front, sessions: Set<ServerHttp2Session
     if (!peer) return session.destroy();
     peers.set(session, peer);
     sessions.add(session);
-    session.setTimeout(limits.idleMs, () => session.close());
+    session.setTimeout(SESSION_IDLE_MS, () => session.close());
     session.on('close', () => sessions.delete(session));
     session.on('error', () => session.destroy());
   });
@@ -64,7 +68,6 @@ export function createHttp2Server(front: Front, sessions: Set<ServerHttp2Session
       body,
       identify: (owner) => connection?.identify(owner),
       peer,
-      upgradable: false,
     });
     stream.on('close', () => {
       over?.();

@@ -3,10 +3,10 @@
  * WebSocket. Responses stream; nothing is retried here.
  */
 import type { IncomingHttpHeaders } from 'node:http2';
-import { createSecureContext, type SecureContext, checkServerIdentity as verifyName } from 'node:tls';
+import { createSecureContext, checkServerIdentity as verifyName } from 'node:tls';
 import { type Clock, systemClock } from '../clock/clock.ts';
 import { createHttp1Exchange, type Http1Exchange } from './http1-exchange.ts';
-import { createHttp2Exchange } from './http2-exchange.ts';
+import { createHttp2Exchange, type TlsChoice } from './http2-exchange.ts';
 import type { ApiHandler, ApiRequest, ApiResponse } from './seam.ts';
 import { createWebSocketUpgrade } from './web-socket-upgrade.ts';
 
@@ -52,7 +52,7 @@ export function createHttpsTransport(options: HttpsTransportOptions): HttpsTrans
     throw new TypeError(`Cannot use server "${options.server}": the URL must begin with https://`);
   const prefix = base.pathname.replace(/\/+$/, '');
   const explain = (error: Error, request: ApiRequest): Error => explainFailure(error, request, base.origin);
-  let tls: TlsOptions | undefined;
+  let tls: TlsChoice | undefined;
   const how = {
     // Reading the certificates takes longer than a handshake with them: once, and at the first request, which can fail.
     get tls() {
@@ -122,15 +122,8 @@ export function createHttpsTransport(options: HttpsTransportOptions): HttpsTrans
   });
 }
 
-type TlsOptions = {
-  secureContext?: SecureContext;
-  servername?: string;
-  rejectUnauthorized?: boolean;
-  checkServerIdentity?: typeof verifyName;
-};
-
 /** What to trust, show and check of a TLS connection. */
-function tlsOptionsOf(options: HttpsTransportOptions): TlsOptions {
+function tlsOptionsOf(options: HttpsTransportOptions): TlsChoice {
   const { ca, certificate, key, serverName, insecureSkipTlsVerify } = options;
   return {
     secureContext: createSecureContext({

@@ -52,9 +52,6 @@ export interface TlsServer {
 }
 
 const MIB = 1024 * 1024;
-/** Upstream's limits: header bytes, and how long a connection may be idle. */
-const MAX_HEADER_BYTES = MIB;
-const IDLE_MS = 90_000;
 /** Above all that `Connections` lets stay, so that it decides who goes: whoever is beyond this is not even heard. */
 const MAX_CONNECTIONS = 12_000;
 /** Bytes of request bodies that are in memory at once. */
@@ -78,8 +75,8 @@ export async function startTlsServer(options: TlsServerOptions): Promise<TlsServ
     log,
     closing: false,
   };
-  const http1 = createHttp1Server(front, handler, { maxHeaderBytes: MAX_HEADER_BYTES, idleMs: IDLE_MS });
-  const http2 = createHttp2Server(front, sessions, { maxHeaderBytes: MAX_HEADER_BYTES, idleMs: IDLE_MS * 20 });
+  const http1 = createHttp1Server(front, handler);
+  const http2 = createHttp2Server(front, sessions);
   const server = createTlsServer(tlsOptionsOf(tls));
   server.maxConnections = MAX_CONNECTIONS;
   server.on('connection', (socket) => connections.handshake(socket));

@@ -6,32 +6,21 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { WebSocketServer } from 'ws';
+import { answerRequest, type Front } from './answer-request.ts';
 import { byteSocket } from './byte-socket.ts';
-import type { Connection } from './connections.ts';
+import { peerOf } from './describe-peer.ts';
 import { HOP_BY_HOP } from './hop-by-hop.ts';
-import { type ApiHandler, type ApiResponse, NO_BYTES, type Peer } from './seam.ts';
+import { type ApiHandler, type ApiResponse, NO_BYTES } from './seam.ts';
 import { messageSocketOf } from './web-socket.ts';
 import { WireRequest } from './wire-request.ts';
 
-export interface UpgradeOptions {
-  readonly handler: ApiHandler;
-  /** Bytes of one WebSocket message. */
-  readonly maxMessage: number;
-  /** Undefined: nobody knows who is at the far end, and the connection is dropped. */
-  peerOf(socket: object): Peer | undefined;
-  connectionOf(socket: object): Connection | undefined;
-  /** Answers a request line of another version than HTTP/1. */
-  refuseVersion(socket: Duplex): void;
-  /** Hands the reply to `write`; a handler that fails is answered for. */
-  answer(reply: Promise<ApiResponse>, write: (reply: ApiResponse) => Promise<void> | void): void;
-}
-
+/** One WebSocket message; consoles and port forwards send far less. */
+const MAX_MESSAGE = 4 * 1024 * 1024;
 /** One protocol with its version (RFC 9110, 7.8), of a sensible length. */
 const UPGRADE_TOKEN = /^[\w!#$%&'*+.^`|~-]{1,64}(?:\/[\w!#$%&'*+.^`|~-]{1,64})?$/;
 
 /** Answers the upgrades that clients of this server ask for. The WebSocket library is loaded with the first that needs it. */
-export function serveUpgrades(http1: Server, options: UpgradeOptions): void {
-  const { handler, maxMessage, peerOf, connectionOf, refuseVersion, answer } = options;
+export function serveUpgrades(http1: Server, { connectionOf, log }: Front, handler: ApiHandler): void {
   const chosenProtocol = new WeakMap<IncomingMessage, string>();
   let websockets: Promise<WebSocketServer> | undefined;
   const webSocketServer = async (): Promise<WebSocketServer> => {
@@ -39,7 +28,7 @@ export function serveUpgrades(http1: Server, options: UpgradeOptions): void {
     const server = new library.WebSocketServer({
       noServer: true,
       perMessageDeflate: false,
-      maxPayload: maxMessage,
+      maxPayload: MAX_MESSAGE,
       clientTracking: false,
     });
     server.on('headers', (lines: string[], request: IncomingMessage) => {
@@ -72,7 +61,7 @@ export function serveUpgrades(http1: Server, options: UpgradeOptions): void {
       over?.();
       wire.abort();
     });
-    answer(handler(wire), (reply) => {
+    answerRequest(handler(wire), log, (reply) => {
       if (reply.upgrade?.raw && wire.upgradeTo !== undefined) {
         if (socket.destroyed) return;
         const { protocol, accept } = reply.upgrade;
@@ -112,6 +101,14 @@ function switchingHead(protocol: string, headers: ApiResponse['headers']): strin
   ];
   return `${lines.join('\r\n')}\r\n\r\n`;
 }
+
+/** A request line of another version than HTTP/1 speaks is answered in words of it, and nothing behind it is read. */
+export const refuseVersion = (socket: Duplex): void =>
+  writeRefusal(socket, {
+    status: 505,
+    headers: { 'content-type': 'text/plain; charset=utf-8' },
+    body: new TextEncoder().encode('505 HTTP Version Not Supported: unsupported protocol version'),
+  });
 
 /** An upgrade that is not granted gets an ordinary response and the connection ends: no byte goes on behind it. */
 export function writeRefusal(socket: Duplex, reply: ApiResponse): void {

@@ -1,28 +1,9 @@
 /** Requests that are upgraded to a WebSocket: each over a connection of its own. */
-import type { IncomingMessage } from 'node:http';
-import type { ConnectionOptions } from 'node:tls';
 import type { WebSocket } from 'ws';
-import type { Clock } from '../clock/clock.ts';
+import type { ExchangeOptions } from './http2-exchange.ts';
 import { joinSockets } from './join-sockets.ts';
 import type { ApiRequest, ApiResponse } from './seam.ts';
 import { messageSocketOf } from './web-socket.ts';
-
-export interface WebSocketUpgradeOptions {
-  /** What to trust, show and check. */
-  readonly tls: Pick<ConnectionOptions, 'secureContext' | 'servername' | 'rejectUnauthorized' | 'checkServerIdentity'>;
-  readonly flatten: (headers: IncomingMessage['headers']) => Record<string, string>;
-  /** Says which request failed. */
-  readonly explain: (error: Error, request: ApiRequest) => Error;
-  readonly clock: Clock;
-  readonly connectTimeoutMs: number;
-}
-
-export interface WebSocketUpgrade {
-  /** Asks `url` for one of the request's protocols; a refusal is an ordinary answer. */
-  send(request: ApiRequest, url: string, headers: Record<string, string | string[]>): Promise<ApiResponse>;
-  /** Ends all sockets, and makes none any more. */
-  close(): void;
-}
 
 /** A refused upgrade is answered with a Status; more than this is cut. */
 const MAX_REFUSAL_BYTES = 1024 * 1024;
@@ -30,11 +11,12 @@ const MAX_REFUSAL_BYTES = 1024 * 1024;
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 
 /** Makes the upgrade; nothing is loaded or opened before the first request. */
-export function createWebSocketUpgrade(options: WebSocketUpgradeOptions): WebSocketUpgrade {
+export function createWebSocketUpgrade(options: ExchangeOptions) {
   const { flatten, explain, clock, connectTimeoutMs } = options;
   const sockets = new Set<WebSocket>();
   let closed = false;
 
+  /** Asks `url` for one of the request's protocols; a refusal is an ordinary answer. */
   const send = async (
     request: ApiRequest,
     url: string,
@@ -105,7 +87,8 @@ export function createWebSocketUpgrade(options: WebSocketUpgradeOptions): WebSoc
 
   return {
     send,
-    close() {
+    /** Ends all sockets, and makes none any more. */
+    close(): void {
       closed = true;
       for (const socket of sockets) socket.terminate();
       sockets.clear();

@@ -12,7 +12,7 @@ export interface WireRequestFields {
   readonly body?: IncomingBody | undefined;
   readonly identify: (owner: string) => void;
   readonly peer: Peer;
-  readonly upgradable: boolean;
+  readonly upgradable?: boolean;
   readonly upgradeTo?: string | undefined;
 }
 
@@ -54,7 +54,7 @@ export class WireRequest implements ApiRequest {
       });
     this.identify = fields.identify;
     this.peer = fields.peer;
-    this.upgradable = fields.upgradable;
+    this.upgradable = fields.upgradable ?? false;
     this.upgradeTo = fields.upgradeTo;
   }
 

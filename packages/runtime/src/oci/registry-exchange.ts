@@ -17,7 +17,6 @@ import { RegistryError } from './registry-error.ts';
 
 export interface RegistryExchangeOptions {
   readonly clock: Clock;
-  readonly userAgent?: string;
   /** PEM of the authority of the registry. */
   readonly ca?: string;
   /** Default: the host's resolver. */
@@ -70,7 +69,7 @@ export function createRegistryExchange(
           signal: life,
           ...(options.ca !== undefined && { ca: options.ca }),
           headers: {
-            'user-agent': options.userAgent ?? 'coracle',
+            'user-agent': 'coracle',
             // Ranges and digests are about the bytes as stored.
             'accept-encoding': 'identity',
             ...headers,
@@ -79,9 +78,9 @@ export function createRegistryExchange(
         });
       } catch (error) {
         signal.throwIfAborted();
-        if (error instanceof ForbiddenAddress) throw new RegistryError('denied', `${where}: ${error.message}`);
-        const text = error instanceof Error ? error.message : String(error);
-        throw new RegistryError('failed', `${where}: cannot reach ${target.host}: ${text}`, { cause: error });
+        const { message } = error as Error;
+        if (error instanceof ForbiddenAddress) throw new RegistryError('denied', `${where}: ${message}`);
+        throw new RegistryError('failed', `${where}: cannot reach ${target.host}: ${message}`, { cause: error });
       } finally {
         cancel();
       }

@@ -15,13 +15,13 @@ const POLL_MS = 50;
 export async function waitGone(
   identity: ProcessIdentity,
   ms: number,
-  options: { readonly clock: Clock; readonly signal: AbortSignal },
+  { clock, signal }: Pick<TerminateOptions, 'clock' | 'signal'>,
 ): Promise<boolean> {
-  const deadline = options.clock.monotonic() + ms;
+  const deadline = clock.monotonic() + ms;
   for (;;) {
     if (!(await isRunning(identity))) return true;
-    if (options.clock.monotonic() >= deadline) return false;
-    await options.clock.sleep(POLL_MS, options.signal);
+    if (clock.monotonic() >= deadline) return false;
+    await clock.sleep(POLL_MS, signal);
   }
 }
 
