@@ -16,6 +16,7 @@ import type { Logger } from '@coracle/runtime/log/log';
 import type { MetricFamily } from '@coracle/runtime/metrics/metric-family';
 import type { DataDir } from '../config/data-dir.ts';
 import type { Pki } from '../config/pki.ts';
+import { LOOPBACK } from '../config/serving-address.ts';
 import { VERSION } from '../config/version.ts';
 import { VIRT_API_COMMON_NAME } from './node-connection.ts';
 import { keepNodePair } from './node-pair.ts';
@@ -62,7 +63,6 @@ export interface RunningAgents {
   forceStop(): Promise<void>;
 }
 
-const LOOPBACK = '127.0.0.1';
 const SERVING_DAYS = 365;
 
 /** Names of `count` nodes of this host: its host name, then numbered. */
@@ -77,14 +77,9 @@ export function nodeNames(count: number): string[] {
 
 /** Starts the agents in the background: the API is of use before its nodes are, and without them. */
 export function startAgents(options: AgentsOptions): RunningAgents {
-  const started: { agent: Agent; server: TlsServer }[] = [];
-  let pool: Pool | undefined;
-  const ready =
-    options.names.length === 0
-      ? Promise.resolve()
-      : startAll(options, started, (opened) => {
-          pool = opened;
-        });
+  const parts: StartedParts = { agents: [], pool: undefined };
+  const started = parts.agents;
+  const ready = options.names.length === 0 ? Promise.resolve() : startAll(options, parts);
   return {
     ready,
     async metrics() {
@@ -104,16 +99,17 @@ export function startAgents(options: AgentsOptions): RunningAgents {
           await server.close();
         }),
       );
-      await pool?.close();
+      await parts.pool?.close();
     },
   };
 }
 
-async function startAll(
-  options: AgentsOptions,
-  started: { agent: Agent; server: TlsServer }[],
-  onPool: (pool: Pool) => void,
-): Promise<void> {
+interface StartedParts {
+  readonly agents: { readonly agent: Agent; readonly server: TlsServer }[];
+  pool: Pool | undefined;
+}
+
+async function startAll(options: AgentsOptions, started: StartedParts): Promise<void> {
   const { dir, clock, log, signal, address = LOOPBACK } = options;
   mkdirSync(dir.nodes, { recursive: true, mode: 0o700 });
   // What only nodes need is loaded when there are some, and once the API has said that it is ready.
@@ -129,7 +125,7 @@ async function startAll(
   const images = await openImageStore(dir.images, { clock, log, architecture: facts.architecture });
   const pool = await openPool({ directory: join(dir.root, 'claims'), clock, log, signal });
   const fills = createFills({ pool, images, clock, log, signal, architecture: facts.architecture });
-  onPool(pool);
+  started.pool = pool;
   await Promise.all(
     options.names.map(async (nodeName, at) => {
       const serving = await options.pki.pair(`node-${nodeName}`, {
@@ -176,16 +172,13 @@ async function startAll(
         },
       });
       handler = agent.handler;
-      started.push({ agent, server });
+      started.agents.push({ agent, server });
       await agent.start(signal);
     }),
   );
 }
 
-async function issuePeer(
-  { pki, clientCa, clock, log, signal }: AgentsOptions,
-  nodeName: string,
-): Promise<PeerIdentity | undefined> {
-  if (pki.ca !== clientCa) return undefined;
-  return { pair: await keepNodePair({ nodeName, pki, clock, log, signal }), ca: clientCa };
+async function issuePeer(options: AgentsOptions, nodeName: string): Promise<PeerIdentity | undefined> {
+  const { pki, clientCa } = options;
+  return pki.ca === clientCa ? { pair: await keepNodePair({ ...options, nodeName }), ca: clientCa } : undefined;
 }

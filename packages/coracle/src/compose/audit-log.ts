@@ -1,6 +1,5 @@
 /** The audit log of a host: policy from a file, events to a file that is bounded. */
 import { readFileSync } from 'node:fs';
-import type { AuditSink } from '@coracle/apiserver/audit/auditor';
 import { type AuditPolicy, compilePolicy, DEFAULT_POLICY } from '@coracle/apiserver/audit/policy';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
@@ -15,17 +14,8 @@ export interface AuditSettings {
   readonly maxBackups: number;
 }
 
-export interface AuditLog {
-  readonly policy: AuditPolicy;
-  readonly sink: AuditSink;
-  close(): void;
-}
-
 /** Opens it. Throws an Error of one line when policy or file is not fit. */
-export function openAuditLog(
-  settings: AuditSettings,
-  { clock, log }: { readonly clock: Clock; readonly log: Logger },
-): AuditLog {
+export function openAuditLog(settings: AuditSettings, { clock, log }: { readonly clock: Clock; readonly log: Logger }) {
   const policy = readPolicy(settings.policyFile);
   try {
     const sink = openRotatingFile(settings.logPath, {

@@ -11,14 +11,7 @@ export const BOUND_MS = 2000;
 /** From one answer to the next request of a client that has more to ask. */
 export const QUIET_MS = 10;
 
-export interface ClientsFirst {
-  /** `serve`, with its requests counted until they are answered: a watch is answered when its stream begins. */
-  before(serve: ApiHandler): ApiHandler;
-  /** Resolves in a turn of the event loop of its own, in the order asked, once no client is being answered; never rejects. */
-  turn(signal: AbortSignal): Promise<void>;
-}
-
-export function createClientsFirst(clock: Clock): ClientsFirst {
+export function createClientsFirst(clock: Clock) {
   let asking = 0;
   let quietFrom = 0;
   let hasBegun = false;
@@ -29,26 +22,28 @@ export function createClientsFirst(clock: Clock): ClientsFirst {
     asking--;
     quietFrom = clock.monotonic() + QUIET_MS;
   };
-  const begin = (): void => {
-    hasBegun = true;
-    clock.schedule(BOUND_MS, () => {
-      isOver = true;
-    });
-  };
   const takeTurn = async (signal: AbortSignal): Promise<void> => {
     await nextTurn();
     while (!isQuiet() && !signal.aborted) await clock.sleep(QUIET_MS, signal).catch(() => {});
   };
   return {
-    before: (serve) => (request) => {
-      if (isOver) return serve(request);
-      asking++;
-      const response = serve(request);
-      response.then(answered, answered);
-      return response;
-    },
-    turn(signal) {
-      if (!hasBegun) begin();
+    /** `serve`, with its requests counted until they are answered: a watch is answered when its stream begins. */
+    before:
+      (serve: ApiHandler): ApiHandler =>
+      (request) => {
+        if (isOver) return serve(request);
+        asking++;
+        const response = serve(request);
+        response.then(answered, answered);
+        return response;
+      },
+    /** Resolves in a turn of the event loop of its own, in the order asked, once no client is being answered; never rejects. */
+    turn(signal: AbortSignal): Promise<void> {
+      if (!hasBegun)
+        clock.schedule(BOUND_MS, () => {
+          isOver = true;
+        });
+      hasBegun = true;
       last = last.then(() => takeTurn(signal));
       return last;
     },

@@ -4,22 +4,11 @@ import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { InformerSet } from '@coracle/client/informer/informer-set';
 import { KUBEVIRTS, type KubeVirt } from '@coracle/kubevirt/kinds/kubevirt';
 import type { LauncherPodOptions } from '@coracle/kubevirt/rules/launcher/launcher-pod';
-import { launcherImageOf, type PodSizing, podSizingOf } from '@coracle/kubevirt/rules/machine-defaults/cluster-config';
+import { launcherImageOf, podSizingOf } from '@coracle/kubevirt/rules/machine-defaults/cluster-config';
 import { isGateEnabled } from '@coracle/kubevirt/rules/machine-defaults/feature-gates';
 
-export interface ClusterSettings extends PodSizing {
-  readonly useEmulation: boolean;
-  readonly launcherImage: string;
-  readonly serialConsoleLog: boolean;
-  readonly nodeSelectors: Readonly<Record<string, string>>;
-  readonly hypervStrictCheck: boolean;
-  readonly functionalTestHooks: boolean;
-  readonly runtimeClass: string | undefined;
-  readonly seccompProfile: LauncherPodOptions['seccompProfile'];
-}
-
 /** Reads the settings anew at each call; the CR may change at any time. */
-export function clusterSettings(informers: InformerSet): () => ClusterSettings {
+export function clusterSettings(informers: InformerSet) {
   const kubevirts = informers.of(KUBEVIRTS);
   return () => {
     const spec = kubevirts.list()[0]?.spec;

@@ -8,17 +8,6 @@ export interface MintedToken {
   readonly expires: number;
 }
 
-export interface TokenSource {
-  /** The token to send now. */
-  current(): string;
-  /**
-   * Called when the server refused a token: resolves to a newer one, or to the same when none was to be had. Callers at
-   * the same time share one request.
-   */
-  renew(refused: string): Promise<string>;
-  stop(): void;
-}
-
 /** Lifetime asked for, in seconds. */
 export const COMPONENT_TOKEN_SECONDS = 3600;
 const RETRY_MS = 10_000;
@@ -34,7 +23,7 @@ const REFUSED_MS = 5000;
 export async function createTokenSource(
   mint: () => Promise<MintedToken>,
   options: { readonly clock: Clock; readonly log: Logger },
-): Promise<TokenSource> {
+) {
   const { clock, log } = options;
   let held = await mint();
   let mintedAt = clock.now();
@@ -59,18 +48,23 @@ export async function createTokenSource(
     })();
     return asking;
   };
-  const dueIn = (): number => Math.max(RETRY_MS, mintedAt + (held.expires - mintedAt) * 0.8 - clock.now());
+  const dueIn = (): number => mintedAt + (held.expires - mintedAt) * 0.8 - clock.now();
   const plan = (): void => {
     if (isStopped) return;
-    cancel = clock.schedule(Math.min(LOOK_MS, dueIn()), () => {
-      if (clock.now() >= mintedAt + (held.expires - mintedAt) * 0.8) void ask().then(plan);
+    cancel = clock.schedule(Math.min(LOOK_MS, Math.max(RETRY_MS, dueIn())), () => {
+      if (dueIn() <= 0) void ask().then(plan);
       else plan();
     });
   };
   plan();
   return {
-    current: () => held.token,
-    async renew(refused) {
+    /** The token to send now. */
+    current: (): string => held.token,
+    /**
+     * Called when the server refused a token: resolves to a newer one, or to the same when none was to be had. Callers at
+     * the same time share one request.
+     */
+    async renew(refused: string): Promise<string> {
       if (held.token !== refused) return held.token;
       if (!asking && clock.monotonic() - askedAt < REFUSED_MS) return held.token;
       await ask();

@@ -129,7 +129,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       advertise: { address: address.advertise, port: tls.port },
       connectNode: nodes.connect,
       nodeMetrics: () => nodeMetrics(),
-      controllersReady: () => components.controllersReady(),
+      controllersReady: components.controllersReady,
       readElsewhere: bodies.read,
       runStage: bodies.runStage,
       writeElsewhere: bodies.write,
@@ -149,12 +149,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       components,
       facts: {
         ...componentFacts(base, { plane, nodes, gitops }),
-        uploadProxy: {
-          url: `https://${inUrl(address.advertise)}:${uploads.port}`,
-          ca: pki.ca,
-          serve: uploads.serve,
-          serveExports: uploads.serveExports,
-        },
+        uploadProxy: { ...uploads, url: `https://${inUrl(address.advertise)}:${uploads.port}`, ca: pki.ca },
       },
       clock,
       log,
@@ -166,7 +161,9 @@ export async function startHost(options: HostOptions): Promise<Host> {
 
     const url = `https://${inUrl(address.advertise)}:${tls.port}`;
     const access: ClusterAccess = { name: 'coracle', server: url, ca: pki.ca, user: certificates.admin };
-    keepKubeconfig(dir, access);
+    // Written only when it says something else: others may watch the file.
+    const kubeconfig = renderKubeconfig(access);
+    if (readFileIfAny(dir.kubeconfig) !== kubeconfig) writePrivateFile(dir.kubeconfig, kubeconfig);
     return {
       url,
       nodes: names,
@@ -304,12 +301,6 @@ function startNodes(
       log.error('no node of this host works', { error: error instanceof Error ? error.message : String(error) });
   });
   return agents;
-}
-
-/** Written only when it says something else: others may watch the file. */
-function keepKubeconfig(dir: DataDir, access: ClusterAccess): void {
-  const text = renderKubeconfig(access);
-  if (readFileIfAny(dir.kubeconfig) !== text) writePrivateFile(dir.kubeconfig, text);
 }
 
 async function listen(base: HostBase, handler: ApiHandler): Promise<TlsServer> {

@@ -6,7 +6,7 @@
 import { NODES } from '@coracle/apimachinery/types/resource-types';
 import type { Client } from '@coracle/client/client';
 import { SERVING_CA_ANNOTATION } from '@coracle/node-agent/agent/registration/node-object';
-import { createHttpsTransport } from '@coracle/runtime/http/https-transport';
+import { createHttpsTransport, type HttpsTransport } from '@coracle/runtime/http/https-transport';
 import type { ApiHandler } from '@coracle/runtime/http/seam';
 import { inUrl } from '../config/serving-address.ts';
 
@@ -23,10 +23,7 @@ export interface NodeConnector {
 
 /** Makes a connector that shows `identity` (PEM). */
 export function createNodeConnector(identity: { readonly certificate: string; readonly key: string }): NodeConnector {
-  const held = new Map<
-    string,
-    { readonly endpoint: string; readonly transport: ReturnType<typeof createHttpsTransport> }
-  >();
+  const held = new Map<string, { readonly endpoint: string; readonly transport: HttpsTransport }>();
   return {
     async connect(nodeName, client) {
       const node = await client.get(NODES, { namespace: '', name: nodeName });

@@ -13,12 +13,10 @@ import type { Client } from '@coracle/client/client';
 import { createClient } from '@coracle/client/create-client';
 import { createRenewedHandler } from '@coracle/client/transport/renewed-handler';
 import type { PeerIdentity } from '@coracle/node-agent/network/peer';
-import type { Clock } from '@coracle/runtime/clock/clock';
-import type { Logger } from '@coracle/runtime/log/log';
-import type { KeyPairPem, PairStore } from '../config/pki.ts';
+import type { KeyPairPem } from '../config/pki.ts';
 import { AGENT_ACCOUNT } from './components.ts';
 import { createNodeSigningRequest, lifeLeft, RENEW_AT, waitForSignature } from './node-signing-request.ts';
-import { keepPeerIdentity } from './peer-identity.ts';
+import { keepPeerIdentity, type PeerIdentityOptions } from './peer-identity.ts';
 import {
   connectAs,
   connectBound,
@@ -35,13 +33,7 @@ export interface NodeIdentity extends RemoteConnection {
   readonly serverCa?: string;
 }
 
-export interface NodeIdentityOptions {
-  readonly nodeName: string;
-  /** Where the certificate is kept from one start to the next. */
-  readonly pairs: PairStore;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly signal: AbortSignal;
+export interface NodeIdentityOptions extends Omit<PeerIdentityOptions, 'client' | 'connectBound'> {
   /** Called once with a line for the user when the certificate has not come for some seconds: somebody has to approve. */
   readonly onWaiting?: (line: string) => void;
 }

@@ -60,14 +60,9 @@ const no = (reason: string): AuthorizationDecision => ({ allowed: false, reason 
  * it. Lists and watches are narrowed to it by one of the labels that say so. An instance that is not there is "not
  * found": an agent that looks for the end of a guest must hear that.
  */
-export const nodeInstances = ({
-  graph,
-  store,
-}: {
-  readonly graph: Pick<NodeGraph, 'controls'>;
-  readonly store: Pick<ObjectStore, 'get'>;
-}): NodeDecision => {
-  return (node, { verb, namespace, name, subresource, labelSelector }) => {
+export const nodeInstances =
+  (facts: { readonly graph: Pick<NodeGraph, 'controls'>; readonly store: Pick<ObjectStore, 'get'> }): NodeDecision =>
+  (node, { verb, namespace, name, subresource, labelSelector }) => {
     if (subresource !== '' && subresource !== 'status') return no('cannot use subresources of instances');
     if ((verb === 'list' || verb === 'watch') && subresource === '') {
       const isNarrowed = labelSelector?.requirements.some(
@@ -82,9 +77,8 @@ export const nodeInstances = ({
     }
     if (verb !== 'get' && verb !== 'patch') return no('can only read instances, and patch their status');
     if (name === '') return no('No Object name found');
-    const found = store.get({ prefix: INSTANCES, namespace, name });
+    const found = facts.store.get({ prefix: INSTANCES, namespace, name });
     const owner = { group: 'kubevirt.io', kind: 'VirtualMachineInstance', namespace, name };
-    if (!found || nodesOf(found.object).includes(node) || graph.controls(node, owner)) return ALLOW;
+    if (!found || nodesOf(found.object).includes(node) || facts.graph.controls(node, owner)) return ALLOW;
     return no(`no relationship found between node '${node}' and this object`);
   };
-};

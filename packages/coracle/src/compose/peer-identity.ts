@@ -27,6 +27,7 @@ export interface PeerIdentityOptions {
   readonly client: Client;
   /** A client whose token names the node, for one request. */
   readonly connectBound: (node: BoundNode, signal: AbortSignal) => Promise<RemoteConnection>;
+  /** Where the certificate is kept from one start to the next. */
   readonly pairs: PairStore;
   readonly clock: Clock;
   readonly log: Logger;

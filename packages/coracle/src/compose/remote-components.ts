@@ -51,11 +51,8 @@ export async function identifyServer(
   const minor = Number(/^v1\.(\d+)\b/.exec(gitVersion)?.[1] ?? Number.POSITIVE_INFINITY);
   if (minor < LEAST_MINOR)
     throw new Error(`the API server is Kubernetes ${gitVersion}; Coracle needs 1.${LEAST_MINOR} or newer`);
-  if (minor >= MOVING_MINOR) return { isOurs: false };
-  return {
-    isOurs: false,
-    lacks: `the API server is Kubernetes ${gitVersion}: guests cannot move from node to node, which takes 1.${MOVING_MINOR} or newer`,
-  };
+  const lacks = `the API server is Kubernetes ${gitVersion}: guests cannot move from node to node, which takes 1.${MOVING_MINOR} or newer`;
+  return { isOurs: false, ...(minor < MOVING_MINOR && { lacks }) };
 }
 
 /** A Node; a token that is bound to it names it, and ends with it. */
@@ -87,14 +84,11 @@ export function mintThrough(
       )) as unknown as { status: { token: string; expirationTimestamp: string } };
       return { token: answer.status.token, expires: Date.parse(answer.status.expirationTimestamp) };
     } catch (error) {
+      const whose = `${COMPONENT_NAMESPACE}/${account}`;
       if (isNotFound(error))
-        throw new Error(
-          `the cluster has no service account ${COMPONENT_NAMESPACE}/${account}: is Coracle installed there?`,
-        );
+        throw new Error(`the cluster has no service account ${whose}: is Coracle installed there?`);
       if (isApiError(error, 403))
-        throw new Error(
-          `this kubeconfig may not create tokens for ${COMPONENT_NAMESPACE}/${account}: ${error.message}`,
-        );
+        throw new Error(`this kubeconfig may not create tokens for ${whose}: ${error.message}`);
       throw error;
     }
   };

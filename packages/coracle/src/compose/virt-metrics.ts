@@ -25,8 +25,7 @@ import type { MetricFamily } from '@coracle/runtime/metrics/metric-family';
 
 type Store = Pick<ObjectStore, 'get' | 'list' | 'watch' | 'revision'>;
 
-const prefixOf = ({ group, resource }: { readonly group: string; readonly resource: string }): string =>
-  `${group}/${resource}`;
+const prefixOf = ({ group, resource }: ResourceType<unknown>): string => `${group}/${resource}`;
 
 /** Begins to count; each call of what it returns is one look at every machine, instance and migration there is. */
 export function createVirtMetrics(
@@ -53,15 +52,9 @@ export function createVirtMetrics(
     const vmis = all(VIRTUAL_MACHINE_INSTANCES);
     const migrations = all(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS);
     const kubevirt = all(KUBEVIRTS)[0]?.spec?.configuration;
-    const source = (
-      namespace: string | undefined,
-      field: Field,
-      of: { readonly kind: string | undefined; readonly name: string | undefined },
-    ) => {
-      const type = sourceType(field, of.kind);
-      return (
-        type && (one<KubeObject>(type, { namespace: namespace ?? '', name: of.name ?? '' }) as MetricSource | undefined)
-      );
+    const source = (field: Field, kind: string | undefined, { namespace = '', name = '' }: Named) => {
+      const type = sourceType(field, kind);
+      return type && (one<KubeObject>(type, { namespace, name }) as MetricSource | undefined);
     };
     const launchers = new Map(
       all(PODS)
@@ -83,14 +76,14 @@ export function createVirtMetrics(
         kubevirt?.developerConfiguration?.useEmulation === true,
       ),
       ...vmMetrics(vms, {
-        source: ({ metadata, spec }, field) =>
-          source(metadata.namespace, field, { kind: spec[field]?.kind, name: spec[field]?.name }),
+        source: ({ metadata: { namespace }, spec }, field) =>
+          source(field, spec[field]?.kind, { namespace, name: spec[field]?.name }),
         claim: (namespace, name) => one(PERSISTENT_VOLUME_CLAIMS, { namespace, name }),
       }),
       ...vmiMetrics(vmis, {
         source: ({ metadata }, { field, scope }) =>
-          source(metadata.namespace, field, {
-            kind: KINDS[field][scope],
+          source(field, KINDS[field][scope], {
+            namespace: metadata.namespace,
             name: metadata.annotations?.[SOURCE_ANNOTATIONS[field][scope]],
           }),
         podName: ({ metadata, status }) => launchers.get(`${metadata.uid} ${status?.nodeName}`) ?? '',
@@ -129,6 +122,7 @@ const flag = (name: string, help: string, value: boolean): MetricFamily =>
   gauge(`kubevirt_${name}`, help, [{ labels: {}, value: value ? 1 : 0 }]);
 
 type Field = keyof typeof SOURCE_ANNOTATIONS;
+type Named = Readonly<Record<'namespace' | 'name', string | undefined>>;
 const KINDS = {
   instancetype: { namespaced: 'VirtualMachineInstancetype', cluster: 'VirtualMachineClusterInstancetype' },
   preference: { namespaced: 'VirtualMachinePreference', cluster: 'VirtualMachineClusterPreference' },

@@ -36,10 +36,9 @@ export interface ClusterChoice {
 /** The kubeconfig a command uses. A data directory named, or none of the others present, means the admin's own file. */
 export function kubeconfigPath({ flags, environment }: ClusterChoice): string {
   if (typeof flags['kubeconfig'] === 'string') return resolve(flags['kubeconfig']);
-  const own = dataDirAt(
-    typeof flags['data-dir'] === 'string' ? flags['data-dir'] : defaultDataDir(environment),
-  ).kubeconfig;
-  if (typeof flags['data-dir'] === 'string') return own;
+  const { 'data-dir': given } = flags;
+  const own = dataDirAt(typeof given === 'string' ? given : defaultDataDir(environment)).kubeconfig;
+  if (typeof given === 'string') return own;
   if (environment['KUBECONFIG']) return userKubeconfigPath(environment);
   return existsSync(own) ? own : userKubeconfigPath(environment);
 }
@@ -49,14 +48,7 @@ export function kubeconfigPath({ flags, environment }: ClusterChoice): string {
  * kubeconfig is missing or cannot be used, or its credential plug-in fails.
  */
 export async function clusterFrom(choice: ClusterChoice): Promise<Cluster> {
-  const { environment, single, keepAlive, context } = choice;
-  const access = openRenewedAccess(kubeconfigPath(choice), {
-    clock: systemClock,
-    environment,
-    single,
-    keepAlive,
-    context,
-  });
+  const access = openRenewedAccess(kubeconfigPath(choice), { ...choice, clock: systemClock });
   // A plug-in that cannot give anything is reported now, and not with the first request.
   await access.current().catch((error: unknown) => {
     access.close();

@@ -4,25 +4,7 @@ import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { distrust } from './trusted-dir.ts';
 
-export interface DataDir {
-  readonly root: string;
-  /** SQLite store and its lock. */
-  readonly state: string;
-  /** CA, signing key, certificates. */
-  readonly pki: string;
-  /** Admin kubeconfig. */
-  readonly kubeconfig: string;
-  /** What the running process says of itself; absent when none runs. */
-  readonly running: string;
-  /** Log of a detached process. */
-  readonly log: string;
-  /** Image store, shared by all nodes. */
-  readonly images: string;
-  /** One directory a node: VM directories, probe results. */
-  readonly nodes: string;
-  /** Mirrors of Git repositories. */
-  readonly gitops: string;
-}
+export type DataDir = Readonly<ReturnType<typeof dataDirAt>>;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -33,17 +15,25 @@ export function defaultDataDir(environment: Environment): string {
 }
 
 /** Paths below a data directory. */
-export function dataDirAt(path: string): DataDir {
+export function dataDirAt(path: string) {
   const root = resolve(path);
   return {
     root,
+    /** SQLite store and its lock. */
     state: join(root, 'state'),
+    /** CA, signing key, certificates. */
     pki: join(root, 'pki'),
+    /** Admin kubeconfig. */
     kubeconfig: join(root, 'kubeconfig'),
+    /** What the running process says of itself; absent when none runs. */
     running: join(root, 'running.json'),
+    /** Log of a detached process. */
     log: join(root, 'coracle.log'),
+    /** Image store, shared by all nodes. */
     images: join(root, 'images'),
+    /** One directory a node: VM directories, probe results. */
     nodes: join(root, 'nodes'),
+    /** Mirrors of Git repositories. */
     gitops: join(root, 'gitops'),
   };
 }

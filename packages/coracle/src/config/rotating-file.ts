@@ -15,17 +15,11 @@ export interface RotatingFileOptions {
   readonly onError: (error: Error) => void;
 }
 
-export interface RotatingFile {
-  write(line: string): void;
-  /** Writes what is waiting and closes. */
-  close(): void;
-}
-
 /** Lines that wait for a turn are written at once past this. */
 const FLUSH_AT = 1024 * 1024;
 
 /** Opens (or goes on with) the file. Throws when it cannot be opened. */
-export function openRotatingFile(path: string, options: RotatingFileOptions): RotatingFile {
+export function openRotatingFile(path: string, options: RotatingFileOptions) {
   let file = openSync(path, 'a', 0o600);
   let size = fstatSync(file).size;
   let waiting: string[] = [];
@@ -56,7 +50,7 @@ export function openRotatingFile(path: string, options: RotatingFileOptions): Ro
     }
   };
   return {
-    write(line) {
+    write(line: string): void {
       waiting.push(line);
       waitingLength += line.length;
       if (waitingLength >= FLUSH_AT) flush();
@@ -65,7 +59,8 @@ export function openRotatingFile(path: string, options: RotatingFileOptions): Ro
         setImmediate(flush);
       }
     },
-    close() {
+    /** Writes what is waiting and closes. */
+    close(): void {
       flush();
       closeSync(file);
     },

@@ -32,7 +32,7 @@ export function servingAddress(
   if (family === 0 || text.includes('%')) throw new RangeError(`not an IP address: ${JSON.stringify(text)}`);
   if (isLoopback(text)) return { listen: text, advertise: text, ipAddresses: [text], dnsNames: [], isOpen: false };
   const names = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(host.name) && host.name !== 'localhost' ? [host.name] : [];
-  if (!isUnspecified(text))
+  if (text !== '0.0.0.0' && !/^[0:]+$/.test(text))
     return { listen: text, advertise: text, ipAddresses: [text], dnsNames: names, isOpen: true };
   // A socket on `::` takes both families.
   const reached = host.addresses.filter((address) => family === 6 || isIP(address) === 4);
@@ -53,5 +53,3 @@ export const isLoopback = (host: string): boolean =>
 
 /** As it stands in a URL. */
 export const inUrl = (address: string): string => (isIP(address) === 6 ? `[${address}]` : address);
-
-const isUnspecified = (address: string): boolean => address === '0.0.0.0' || /^[0:]+$/.test(address);

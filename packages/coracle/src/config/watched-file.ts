@@ -8,29 +8,21 @@ const POLL_MS = 60_000;
 /** Writers write in pieces: what comes within this time is looked at once. */
 const GATHER_MS = 50;
 
-export interface WatchedFile {
-  stop(): void;
-}
-
 /**
  * Calls `changed` with each new text of the file, after the one it has at first (`initial`). What cannot be read is reported
  * to `failed`, and looked at again. The directory is watched: files are replaced by others of their name.
  */
 export function watchFile(
   path: string,
-  {
-    initial,
-    clock,
-    changed,
-    failed,
-  }: {
+  options: {
     readonly initial: string;
     readonly clock: Clock;
     readonly changed: (text: string) => void;
     readonly failed: (error: Error) => void;
   },
-): WatchedFile {
-  let last = initial;
+): { stop(): void } {
+  const { clock, changed, failed } = options;
+  let last = options.initial;
   let cancel = (): void => {};
   /** A look is due within the time of one change: what else happens meanwhile must not put it off. */
   let isDue = false;
