@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 import { encodeBase64Url } from '../../packages/apimachinery/src/meta/base64.ts';
 import { AUTHENTICATION_FLAGS } from '../../packages/coracle/src/cli/access-flags.ts';
 import { authenticationChoice } from '../../packages/coracle/src/cli/authentication-choice.ts';
-import { type Authentication, openAuthentication } from '../../packages/coracle/src/cli/open-authentication.ts';
+import { openAuthentication } from '../../packages/coracle/src/cli/open-authentication.ts';
 import { createOutbound } from '../../packages/coracle/src/compose/outbound.ts';
 import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 import { silentLogger } from '../../packages/runtime/src/log/log.ts';
@@ -51,7 +51,7 @@ async function startIssuer(path: string, discovery: string): Promise<Issuer> {
 
 let [staff, robots]: Issuer[] = [];
 let plane: TestPlane;
-let authentication: Authentication;
+let authentication: ReturnType<typeof openAuthentication>;
 let outbound: ReturnType<typeof createOutbound> | undefined;
 
 const described = (issuer: Issuer, more: object) => ({

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
 import { AUTHORIZATION_FLAGS } from '../../packages/coracle/src/cli/access-flags.ts';
 import { authorizationChoice } from '../../packages/coracle/src/cli/authorization-choice.ts';
-import { type Authorizers, openAuthorizers } from '../../packages/coracle/src/cli/open-authorizers.ts';
+import { openAuthorizers } from '../../packages/coracle/src/cli/open-authorizers.ts';
 import { systemClock } from '../../packages/runtime/src/clock/clock.ts';
 import { silentLogger } from '../../packages/runtime/src/log/log.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
@@ -18,7 +18,7 @@ const folder = mkdtempSync(join(tmpdir(), 'coracle-authorization-'));
 const [kubeconfig, config] = [join(folder, 'kubeconfig'), join(folder, 'config.yaml')];
 let hook: WebhookServer;
 let plane: TestPlane;
-let authorizers: Authorizers;
+let authorizers: Awaited<ReturnType<typeof openAuthorizers>>;
 /** What the webhook says; by what is asked. */
 let say: (spec: Review) => object | number = () => ({ allowed: false });
 

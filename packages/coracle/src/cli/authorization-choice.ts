@@ -10,8 +10,6 @@ import { durationFlag } from './duration-flag.ts';
 const MODE = 'authorization-mode';
 export const WEBHOOK_FILE_FLAG = 'authorization-webhook-config-file';
 const VERSION = 'authorization-webhook-version';
-const ALLOWED = 'authorization-webhook-cache-authorized-ttl';
-const REFUSED = 'authorization-webhook-cache-unauthorized-ttl';
 export const CONFIG_FLAG = 'authorization-config';
 
 export type Mode = ConfiguredAuthorizer['type'];
@@ -49,8 +47,8 @@ export function authorizationChoice(flags: FlagValues): AuthorizationChoice | un
     throw new UsageError(`${MODE} Webhook's authorization config file not passed`);
   if (!modes.includes('Webhook') && file !== undefined)
     throw new UsageError(`cannot specify --${WEBHOOK_FILE_FLAG} without mode Webhook`);
-  const authorizedMs = durationFlag(flags, ALLOWED, { or: 300_000 });
-  const unauthorizedMs = durationFlag(flags, REFUSED, { or: 30_000 });
+  const authorizedMs = durationFlag(flags, 'authorization-webhook-cache-authorized-ttl', { or: 300_000 });
+  const unauthorizedMs = durationFlag(flags, 'authorization-webhook-cache-unauthorized-ttl', { or: 30_000 });
   return {
     modes,
     ...(file !== undefined && { webhook: { file: resolve(file), version, authorizedMs, unauthorizedMs } }),

@@ -4,14 +4,14 @@ type Commands = readonly Command[];
 
 const namesOf = (commands: Commands): string => commands.map((command) => command.name).join(' ');
 /** Flags by command; of a group those of all its subcommands. */
-const flagsOf = (commands: Commands, prefix: string) =>
+const flagsOf = (commands: Commands) =>
   commands.map((c) => {
     const names = new Set([c, ...(c.subcommands ?? [])].flatMap(({ flags }) => Object.keys(flags)));
-    return [c.name, [...names, 'help'].map((f) => `${prefix}${f}`).join(' ')] as const;
+    return [c.name, [...names, 'help'].map((f) => `--${f}`).join(' ')] as const;
   });
 /** What may follow a command's name: its choices, and where it takes flags alone those. */
 const wordsOf = (commands: Commands) =>
-  flagsOf(commands, '--').map(([name, flags], at) => {
+  flagsOf(commands).map(([name, flags], at) => {
     const { choices, words } = commands[at]!;
     return [name, choices?.join(' ') ?? (words === undefined ? flags : '')] as const;
   });
@@ -87,7 +87,7 @@ ${completingFlags(commands)
   esac
   case $word in
     -*) case $command in
-${flagsOf(commands, '--')
+${flagsOf(commands)
   .map(([name, flags]) => `      ${name}) COMPREPLY=($(compgen -W "${flags}" -- "$word" || true)) ;;`)
   .join('\n')}
     esac; return ;;
@@ -135,7 +135,7 @@ ${completingFlags(commands)
   esac
   if [[ $PREFIX == -* ]]; then
     case $words[2] in
-${flagsOf(commands, '--')
+${flagsOf(commands)
   .map(([name, flags]) => `    ${name}) compadd -- ${flags} ;;`)
   .join('\n')}
     esac

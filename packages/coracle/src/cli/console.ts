@@ -1,8 +1,6 @@
 /** `coracle console NAME`: the serial console of a VM on this terminal; Ctrl-] leaves. */
 
-import type { ObjectKey } from '@coracle/apimachinery/meta/object';
 import type { MessageSocket } from '@coracle/runtime/http/seam';
-import type { Cluster } from '../config/cluster.ts';
 import type { CommandContext } from './command.ts';
 import { openMachineStream } from './machine-stream.ts';
 import { machineWord } from './machine-target.ts';
@@ -17,29 +15,22 @@ export function console_(context: CommandContext): Promise<number> {
     if (isExplained(context))
       return equivalent(context, ['virtctl', 'console', call.key.name, '-n', call.key.namespace]);
     needInstance(call);
+    const { key, cluster } = call;
+    const { flags, signal, note } = context;
     const finished = new AbortController();
     try {
-      return await attachTo(call.key, { cluster: call.cluster, context, finished });
+      const socket = await openMachineStream(cluster, key, {
+        subresource: 'console',
+        query: flags['backlog'] === true ? 'backlog=true' : '',
+        signal: finished.signal,
+      });
+      if (process.stdin.isTTY) note(`connected to the serial console of ${key.namespace}/${key.name}; Ctrl-] leaves\r`);
+      await attach(socket, signal);
+      return 0;
     } finally {
       finished.abort();
     }
   });
-}
-
-async function attachTo(
-  key: ObjectKey,
-  connection: { readonly cluster: Cluster; readonly context: CommandContext; readonly finished: AbortController },
-): Promise<number> {
-  const { cluster, finished } = connection;
-  const { flags, signal, note } = connection.context;
-  const socket = await openMachineStream(cluster, key, {
-    subresource: 'console',
-    query: flags['backlog'] === true ? 'backlog=true' : '',
-    signal: finished.signal,
-  });
-  if (process.stdin.isTTY) note(`connected to the serial console of ${key.namespace}/${key.name}; Ctrl-] leaves\r`);
-  await attach(socket, signal);
-  return 0;
 }
 
 /** Joins the terminal and the socket until either ends. The terminal is put back as it was. */
@@ -49,7 +40,6 @@ function attach(socket: MessageSocket, signal: AbortSignal): Promise<void> {
     const raw = stdin.isTTY === true;
     const finish = (): void => {
       stdin.off('data', input);
-      stdin.off('end', ended);
       if (raw) stdin.setRawMode(false);
       stdin.pause();
       socket.close();
@@ -60,11 +50,9 @@ function attach(socket: MessageSocket, signal: AbortSignal): Promise<void> {
       if (at !== 0) socket.send(at < 0 ? chunk : chunk.subarray(0, at));
       if (at >= 0) finish();
     };
-    // A pipe that ends (`echo ls | coracle console tiny`) leaves the console open for the answer until Ctrl-C.
-    const ended = (): void => {};
     if (raw) stdin.setRawMode(true);
+    // A pipe that ends (`echo ls | coracle console tiny`) leaves the console open for the answer until Ctrl-C.
     stdin.on('data', input);
-    stdin.on('end', ended);
     stdin.resume();
     socket.onMessage((data) => void stdout.write(data));
     socket.onClose(finish);

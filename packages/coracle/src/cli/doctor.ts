@@ -49,10 +49,10 @@ export async function doctor({ flags, environment, print, signal }: CommandConte
   if (flags['json'] === true) print(JSON.stringify(findings));
   else {
     const width = Math.max(...findings.map(({ check }) => check.length)) + 2;
-    const lines = findings.map(({ verdict, check, detail, remedy }) => {
-      const way = remedy ? `\n      ${''.padEnd(width)}remedy: ${remedy}` : '';
-      return `${verdict}  ${check.padEnd(width)}${detail}${way}`;
-    });
+    const lines = findings.flatMap(({ verdict, check, detail, remedy }) => [
+      `${verdict}  ${check.padEnd(width)}${detail}`,
+      ...(remedy ? [`      ${''.padEnd(width)}remedy: ${remedy}`] : []),
+    ]);
     print(lines.join('\n'));
   }
   return findings.some(({ verdict }) => verdict === 'FAIL') ? 1 : 0;

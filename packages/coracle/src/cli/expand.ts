@@ -7,6 +7,7 @@ import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject, ObjectKey } from '@coracle/apimachinery/meta/object';
 import { ApiError, notFound } from '@coracle/apimachinery/meta/status';
 import { validateSchema } from '@coracle/apimachinery/schema/validate';
+import { isAlreadyExists } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { defaultKubeVirt, sourceReader, virtAdmission } from '@coracle/kubevirt/controllers/virt-api/virt-api';
 import { KUBEVIRTS, kubevirtResources, VIRTUAL_MACHINES, type VirtualMachine } from '@coracle/kubevirt/kinds/kubevirt';
@@ -42,7 +43,13 @@ export async function expand(context: CommandContext): Promise<number> {
   if (submitted === undefined || machines.length > 1)
     throw new CommandError(`${file} must hold one VirtualMachine, and holds ${machines.length}`);
   refuseUnfit(submitted);
-  const { vm, layers, config } = await admitted(submitted, objects, context);
+  const namespace = textFlag(flags, 'namespace') ?? submitted.metadata.namespace;
+  const { vm, layers, config } = await (flags['from-cluster'] === true
+    ? admittedByCluster(submitted, namespace, context)
+    : admittedHere(submitted, namespace ?? 'default', objects)
+  ).catch((error: unknown) => {
+    throw error instanceof ApiError ? new CommandError(error.message) : error;
+  });
   const result = expandVirtualMachine(vm, layers, config);
   if (!result.ok) throw new CommandError(conflictsMessage(result.conflicts));
   const fields = explainExpansion({ vm, submitted, config, ...layers });
@@ -57,22 +64,6 @@ function refuseUnfit(vm: VirtualMachine): void {
     throw new CommandError(`the VirtualMachine is not valid: ${first.field}: ${first.detail ?? first.type}`);
 }
 
-async function admitted(
-  submitted: VirtualMachine,
-  objects: readonly KubeObject[],
-  context: CommandContext,
-): Promise<Admitted> {
-  const namespace = textFlag(context.flags, 'namespace') ?? submitted.metadata.namespace;
-  try {
-    return context.flags['from-cluster'] === true
-      ? await admittedByCluster(submitted, namespace, context)
-      : await admittedHere(submitted, namespace ?? 'default', objects);
-  } catch (error) {
-    if (error instanceof ApiError) throw new CommandError(error.message);
-    throw error;
-  }
-}
-
 async function admittedByCluster(
   submitted: VirtualMachine,
   namespace: string | undefined,
@@ -83,13 +74,10 @@ async function admittedByCluster(
   const { client } = cluster;
   const object = { ...submitted, metadata: { ...submitted.metadata, namespace: namespace ?? cluster.namespace } };
   const vm = await client.create(VIRTUAL_MACHINES, object, { dryRun: true, signal }).catch((error: unknown) => {
-    if (!(error instanceof ApiError) || error.reason !== 'AlreadyExists') throw error;
-    return client.patch(
-      VIRTUAL_MACHINES,
-      { namespace: object.metadata.namespace, name: object.metadata.name ?? '' },
-      { type: 'merge', body: object },
-      { dryRun: true, signal },
-    );
+    if (!isAlreadyExists(error)) throw error;
+    const { name = '', namespace } = object.metadata;
+    const patch = { type: 'merge', body: object } as const;
+    return client.patch(VIRTUAL_MACHINES, { namespace, name }, patch, { dryRun: true, signal });
   });
   const kubevirt = (await client.list(KUBEVIRTS, { signal })).items[0];
   return { vm, layers: await layersFor(vm, client), config: clusterConfigOf(kubevirt) };

@@ -15,7 +15,7 @@ export function failureText(error: unknown, context: Pick<CommandContext, 'flags
   if (error instanceof ApiError && error.code === 401)
     return `${message}: the server does not take the credential of ${kubeconfigPath(context)} (the admin's: --kubeconfig "$(coracle kubeconfig)")`;
   if ((error as NodeJS.ErrnoException | undefined)?.code === 'ENOSPC')
-    return `no space is left on the disk that is written to (the data directory is ${dataDirOf(context)})`;
+    return `no space is left on the disk that is written to (the data directory is ${textFlag(context.flags, 'data-dir') ?? defaultDataDir(context.environment)})`;
   const { path, syscall } = (error ?? {}) as NodeJS.ErrnoException;
   if (path !== undefined && syscall !== undefined)
     return `${fileProblem(path, error)}${syscall === 'mkdir' ? ' (another data directory: --data-dir DIR)' : ''}`;
@@ -24,9 +24,6 @@ export function failureText(error: unknown, context: Pick<CommandContext, 'flags
   const next = code === 'ECONNREFUSED' ? '; nothing listens there: coracle up --detach starts a control plane' : '';
   return `${message} (according to ${kubeconfigPath(context)}${next})`;
 }
-
-const dataDirOf = ({ flags, environment }: Pick<CommandContext, 'flags' | 'environment'>): string =>
-  textFlag(flags, 'data-dir') ?? defaultDataDir(environment);
 
 /** The code of the first cause that is one of a connection. */
 function codeOf(error: unknown): string | undefined {

@@ -7,6 +7,7 @@ import type { Client } from '@coracle/client/client';
 import { knownAgentId, servedByAnother, takenMessage } from '@coracle/node-agent/agent/registration/agent-id';
 import { systemClock } from '@coracle/runtime/clock/clock';
 import { aborted } from '@coracle/runtime/signal/abortable';
+import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
 import { nodeNames, type RunningAgents, startAgents } from '../compose/agents.ts';
 import { connectNode } from '../compose/node-identity.ts';
 import type { RemoteCluster } from '../compose/remote-components.ts';
@@ -18,6 +19,7 @@ import { hostAddresses, isLoopback, LOOPBACK } from '../config/serving-address.t
 import { type CommandContext, CommandError, listFlag, numberFlag, textFlag, UsageError } from './command.ts';
 import { type JoinedCluster, joinCluster } from './join-cluster.ts';
 import { processLog } from './process-log.ts';
+import { awaitedGuests } from './stop-host.ts';
 import { untilStopped } from './until-stopped.ts';
 
 const NODE_NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
@@ -44,9 +46,7 @@ export async function node(context: CommandContext): Promise<number> {
   // Guests that are being shut down are not left behind by somebody who presses Ctrl-C once more.
   const stop = untilStopped(context.signal, keepVms ? {} : { onAgain: () => reportWaiting(context, agents) });
   // An agent ends when it has stopped its guests, not when it is asked to: only a start that is under way breaks off at once.
-  const life = new AbortController();
-  const breakOff = (): void => life.abort(stop.signal.reason);
-  stop.signal.addEventListener('abort', breakOff, { once: true });
+  const life = createLinkedController(stop.signal);
   let cluster: (RemoteCluster & { close(): Promise<void> }) | undefined;
   try {
     let name = given ?? nodeNames(1)[0]!;
@@ -94,7 +94,7 @@ export async function node(context: CommandContext): Promise<number> {
       signal: life.signal,
     });
     await agents.ready;
-    stop.signal.removeEventListener('abort', breakOff);
+    life.release();
     context.print(`node ${name} is ready at ${cluster.server}`);
     await aborted(stop.signal);
     await agents.close({ keepVms });
@@ -109,10 +109,7 @@ export async function node(context: CommandContext): Promise<number> {
 
 function reportWaiting(context: CommandContext, agents: RunningAgents | undefined): void {
   const now = systemClock.now();
-  const guests = (agents?.stopping() ?? []).map(({ namespace, name, leftMs }) => ({
-    name: `${namespace}/${name}`,
-    until: now + leftMs,
-  }));
+  const guests = agents ? awaitedGuests(agents, now) : [];
   context.note(guests.length > 0 ? `waiting for ${awaitedText(guests, now)}` : 'still stopping');
 }
 

@@ -12,12 +12,6 @@ import { watchFile } from '../config/watched-file.ts';
 import { ANONYMOUS_FLAG, type AuthenticationChoice, CONFIG_FLAG } from './authentication-choice.ts';
 import { CommandError, oneLine } from './command.ts';
 
-export interface Authentication {
-  /** As it is now. */
-  readonly current: () => AuthenticationSetup;
-  stop(): void;
-}
-
 export interface OpenAuthenticationOptions {
   /** Issuers that are this server itself. */
   readonly disallowedIssuers: readonly string[];
@@ -28,13 +22,13 @@ export interface OpenAuthenticationOptions {
 }
 
 /**
- * Reads the file, if there is one, and follows it: a good one takes the place of the one before, a bad one is logged and
+ * Reads the file, if there is one, and follows it until `stop`: a good one takes the place of the one before, a bad one is logged and
  * changes nothing. Throws CommandError of one line.
  */
 export function openAuthentication(
   { config, anonymous: flag }: AuthenticationChoice,
   { disallowedIssuers, allowsAll, clock, log }: OpenAuthenticationOptions,
-): Authentication {
+): { readonly current: () => AuthenticationSetup; stop(): void } {
   const fallback: AnonymousRule = { enabled: (flag ?? true) && !allowsAll };
   if (allowsAll && flag !== false)
     log.warn('requests without a credential are refused: the authorizer AlwaysAllow would allow them everything');

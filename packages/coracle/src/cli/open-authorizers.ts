@@ -16,20 +16,14 @@ import { CommandError, oneLine } from './command.ts';
 
 const TIMEOUT_MS = 30_000;
 
-export interface Authorizers {
-  /** As they are now. */
-  readonly current: () => readonly AuthorizerSetup[];
-  stop(): void;
-}
-
 /**
- * Reads the files; nothing is connected yet. A configuration file is followed: a good one takes the place of the one
+ * Reads the files; nothing is connected yet. A configuration file is followed until `stop`: a good one takes the place of the one
  * before, a bad one is logged and changes nothing. Throws CommandError of one line.
  */
 export async function openAuthorizers(
   choice: AuthorizationChoice,
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
-): Promise<Authorizers> {
+): Promise<{ readonly current: () => readonly AuthorizerSetup[]; stop(): void }> {
   if (!('config' in choice)) {
     const setup = await Promise.all(choice.modes.map((type) => fromFlags(type, choice)));
     return { current: () => setup, stop() {} };

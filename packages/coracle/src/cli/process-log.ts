@@ -10,16 +10,14 @@ const MAX_LOG_BYTES = 32 * 1024 * 1024;
 /** The file's size is looked at after so much has been written. */
 const LOOK_EVERY_BYTES = 256 * 1024;
 
-export interface ProcessLogOptions {
-  /** Where standard error goes when the process runs in the background; kept within a size then. */
-  readonly boundedFile?: string;
-}
-
-/** Records go to standard error as JSON lines; $CORACLE_LOG sets the level (default: warn). */
+/**
+ * Records go to standard error as JSON lines; $CORACLE_LOG sets the level (default: warn). `boundedFile`: where standard error
+ * goes when the process runs in the background; kept within a size then.
+ */
 export function processLog(
   environment: CommandContext['environment'],
   clock: Clock,
-  { boundedFile }: ProcessLogOptions = {},
+  { boundedFile }: { readonly boundedFile?: string } = {},
 ): Logger {
   const wanted = environment['CORACLE_LOG'] as LogLevel | undefined;
   const level = wanted && LOG_LEVELS.includes(wanted) ? wanted : 'warn';

@@ -117,17 +117,12 @@ async function diskSpace(directory: string): Promise<{ freeBytes: number; totalB
 }
 
 /** A guest that runs while no control plane looks after it. */
-const guestLine = (guest: {
-  readonly name: string;
-  readonly node: string;
-  readonly pid: number;
-  readonly servedBy?: number;
-}): string =>
-  `guest          ${guest.name} runs on ${guest.node} (pid ${guest.pid}), ${
-    guest.servedBy === undefined
-      ? 'without a control plane (coracle down stops it)'
-      : `served by process ${guest.servedBy}`
-  }`;
+function guestLine(guest: { name: string; node: string; pid: number; servedBy?: number }): string {
+  const { name, node, pid, servedBy } = guest;
+  const by =
+    servedBy === undefined ? 'without a control plane (coracle down stops it)' : `served by process ${servedBy}`;
+  return `guest          ${name} runs on ${node} (pid ${pid}), ${by}`;
+}
 
 function stoppingLine({ guests, keepVms }: Stopping): string {
   const what = guests.length > 0 ? `waits for ${awaitedText(guests, systemClock.now())}` : 'waits for no guest';

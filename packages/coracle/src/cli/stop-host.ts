@@ -36,7 +36,7 @@ export function stopHost(host: Host, options: StopHostOptions): HostStop {
   let force = request.force;
   let published = '';
   const publish = (): void => {
-    const guests = request.keepVms ? [] : awaited(host, clock.now());
+    const guests = request.keepVms ? [] : awaitedGuests(host, clock.now());
     const stopping: Stopping = { keepVms: request.keepVms, requests, guests };
     // Seconds that pass are no news: the times at which they end are published.
     const text = JSON.stringify({
@@ -74,7 +74,7 @@ export function stopHost(host: Host, options: StopHostOptions): HostStop {
         host.forceStop().catch((error: Error) => log.error('guests not ended', { error: error.message }));
       } else if (request.keepVms) note('still stopping; guests keep running');
       else {
-        const guests = awaited(host, clock.now());
+        const guests = awaitedGuests(host, clock.now());
         const waits = guests.length > 0 ? `waiting for ${awaitedText(guests, clock.now())}` : 'still stopping';
         note(requests > 2 ? `${waits}; to end guests at once: coracle down --force --data-dir ${dir.root}` : waits);
       }
@@ -97,5 +97,6 @@ async function stopLeft(
   );
 }
 
-const awaited = (host: Host, now: number): AwaitedGuest[] =>
+/** The guests that a host, or the agents of one, wait for; `now`: ms since the epoch. */
+export const awaitedGuests = (host: Pick<Host, 'stopping'>, now: number): AwaitedGuest[] =>
   host.stopping().map(({ namespace, name, leftMs }) => ({ name: `${namespace}/${name}`, until: now + leftMs }));

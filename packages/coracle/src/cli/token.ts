@@ -94,13 +94,11 @@ async function list({ flags, print }: CommandContext, cluster: Cluster): Promise
 async function remove({ flags, print }: CommandContext, cluster: Cluster, id: string): Promise<void> {
   if (!/^[a-z0-9]{6}(\.[a-z0-9]{16})?$/.test(id))
     throw new UsageError(`a token's ID is six small letters or digits, not ${JSON.stringify(id)}`);
-  const name = `${PREFIX}${id.slice(0, 6)}`;
-  try {
-    await cluster.client.delete(SECRETS, { namespace: NAMESPACE, name });
-  } catch (error) {
-    if (isNotFound(error)) throw new CommandError(`there is no token ${id.slice(0, 6)}`);
-    throw error;
-  }
   const deleted = id.slice(0, 6);
+  try {
+    await cluster.client.delete(SECRETS, { namespace: NAMESPACE, name: `${PREFIX}${deleted}` });
+  } catch (error) {
+    throw isNotFound(error) ? new CommandError(`there is no token ${deleted}`) : error;
+  }
   print(flags['json'] === true ? JSON.stringify({ deleted }) : `token ${deleted} is deleted`);
 }

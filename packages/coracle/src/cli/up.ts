@@ -138,12 +138,12 @@ async function foreground(context: CommandContext, options: Start & ReturnType<t
   const log = processLog(environment, systemClock, { boundedFile: dir.log });
   const { chooseComponents } = await import('../compose/components.ts');
   failingAs(UsageError, '', () => chooseComponents(options.host.controllers));
-  const [{ startHost }, { ISSUER }] = await Promise.all([
+  const [{ startHost }, { ISSUER }, { openAuthentication }, { openAuthorizers }] = await Promise.all([
     import('../compose/host.ts'),
     import('@coracle/apiserver/assembly/access'),
+    import('./open-authentication.ts'),
+    import('./open-authorizers.ts'),
   ]);
-  const { openAuthentication } = await import('./open-authentication.ts');
-  const { openAuthorizers } = await import('./open-authorizers.ts');
   const { authentication = {}, authorization } = options;
   const authorizers = authorization && (await openAuthorizers(authorization, { clock: systemClock, log }));
   const allowsAll = authorization && 'modes' in authorization && authorization.modes.includes('AlwaysAllow');
@@ -180,7 +180,12 @@ async function foreground(context: CommandContext, options: Start & ReturnType<t
     note(
       `${WARNING}no guest can run here: ${missing.join(' and ')} not found in PATH (coracle doctor says how to install them)`,
     );
-  if (options.host.address.isOpen) note(`${WARNING}${openWarning(options.host.address, host.url)}`);
+  const { isOpen, listen } = options.host.address;
+  // Nobody gets further than a name and a right of their own takes them.
+  if (isOpen)
+    note(
+      `${WARNING}the API and its nodes are open to the network on ${listen} (${host.url}): anyone who reaches it may try to log in`,
+    );
   const kubeconfig = userKubeconfigPath(environment);
   // $KUBECONFIG may be the admin's own file, which is written whole and must not be emptied at the end.
   const merge = options.merge && !isSameFile(kubeconfig, dir.kubeconfig);
@@ -220,10 +225,6 @@ async function foreground(context: CommandContext, options: Start & ReturnType<t
   stop.release();
   return 0;
 }
-
-/** What it means that others reach the port: nobody gets further than a name and a right of their own takes them. */
-const openWarning = ({ listen }: ServingAddress, url: string): string =>
-  `the API and its nodes are open to the network on ${listen} (${url}): anyone who reaches it may try to log in`;
 
 function isSameFile(one: string, other: string): boolean {
   try {
@@ -291,37 +292,28 @@ async function detach(context: CommandContext, start: Start & { readonly argv: r
   }
 }
 
+const PLACE = ['PATH', 'HOME', 'USER', 'LANG', 'TZ', 'TMPDIR', 'NODE_COMPILE_CACHE', 'CORACLE_DEBUG'];
+const DIRECTORIES = ['XDG_DATA_HOME', 'XDG_CACHE_HOME', 'XDG_CONFIG_HOME'];
+/** Whom registries, webhooks and issuers are trusted by, and the way to them. */
+const TRUST = ['NODE_EXTRA_CA_CERTS', 'NODE_USE_SYSTEM_CA', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
+const PROXIES = [
+  'NODE_USE_ENV_PROXY',
+  'HTTP_PROXY',
+  'http_proxy',
+  'HTTPS_PROXY',
+  'https_proxy',
+  'NO_PROXY',
+  'no_proxy',
+];
+
 /** What a detached process needs of the environment, and nothing else. */
-function pick(environment: CommandContext['environment']): Record<string, string> {
-  const names = [
-    'PATH',
-    'HOME',
-    'USER',
-    'LANG',
-    'TZ',
-    'TMPDIR',
-    'XDG_DATA_HOME',
-    'XDG_CACHE_HOME',
-    'XDG_CONFIG_HOME',
-    'NODE_COMPILE_CACHE',
-    // Whom registries, webhooks and issuers are trusted by, and the way to them.
-    'NODE_EXTRA_CA_CERTS',
-    'NODE_USE_SYSTEM_CA',
-    'SSL_CERT_FILE',
-    'SSL_CERT_DIR',
-    'NODE_USE_ENV_PROXY',
-    'HTTP_PROXY',
-    'http_proxy',
-    'HTTPS_PROXY',
-    'https_proxy',
-    'NO_PROXY',
-    'no_proxy',
-    'CORACLE_DEBUG',
-  ];
-  return Object.fromEntries(
-    names.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]]])),
+const pick = (environment: CommandContext['environment']): Record<string, string> =>
+  Object.fromEntries(
+    [...PLACE, ...DIRECTORIES, ...TRUST, ...PROXIES].flatMap((name) => {
+      const value = environment[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
   );
-}
 
 /** The paths of `$KUBECONFIG` as they are from here: the detached process works in the data directory. */
 function ownKubeconfig({ KUBECONFIG }: CommandContext['environment']): Record<string, string> {
