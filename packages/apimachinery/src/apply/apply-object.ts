@@ -6,7 +6,6 @@ import { deepEqual } from '../meta/deep-equal.ts';
 import type { DeepReadonly, ManagedFieldsEntry, UnstructuredObject } from '../meta/object.ts';
 import type { JsonObject } from '../meta/own-property.ts';
 import { ApiError, badRequest, internalError } from '../meta/status.ts';
-import type { Schema } from '../schema/schema.ts';
 import type { ApplyConflict } from './conflict.ts';
 import { type FieldSet, isEmptySet, recursiveDifference } from './field-set.ts';
 import { allowedByLastApplied, refreshLastApplied } from './last-applied.ts';
@@ -17,7 +16,7 @@ import {
   ignoredFields,
   loseChangedFields,
   stripIdentity,
-  type Versions,
+  type WriteOptions,
   withoutManagedFields,
 } from './ownership.ts';
 import { pruneObject } from './prune.ts';
@@ -26,24 +25,10 @@ import { rootSchema } from './topology.ts';
 import { recordUpdate } from './track-update.ts';
 import { mayBeUntypable, typingErrors, typingText } from './typing-errors.ts';
 
-export interface ApplyOptions {
-  readonly schema: Schema;
-  /** The stored object; undefined when the apply creates it. */
-  readonly live: DeepReadonly<UnstructuredObject> | undefined;
+export interface ApplyOptions extends WriteOptions {
   /** The applied configuration, without fault to `typingErrors` and pruned; must not carry managedFields. Nulls count. */
   readonly config: DeepReadonly<UnstructuredObject>;
-  readonly manager: string;
   readonly force: boolean;
-  readonly apiVersion: string;
-  readonly subresource?: string | undefined;
-  /** RFC 3339, whole seconds. */
-  readonly now: string;
-  /** Paths of member names that this endpoint does not write, `[['status']]`. */
-  readonly ignore?: readonly (readonly string[])[];
-  /** Entries of other versions are dropped when this says no. */
-  readonly isServed?: (apiVersion: string) => boolean;
-  /** How other versions show the object; absent: as this one. What its `convert` throws is thrown on. */
-  readonly versions?: Versions;
 }
 
 export interface ApplyResult {
@@ -109,12 +94,8 @@ function attempt(options: ApplyOptions, managers: ReadonlyMap<string, Manager>, 
   const { schema, apiVersion } = options;
   const live = withoutManagedFields(options.live as JsonObject | undefined);
   const config = options.config as JsonObject;
-  const identity = {
-    manager: options.manager,
-    operation: 'Apply',
-    apiVersion,
-    subresource: options.subresource ?? '',
-  } as const;
+  const { manager, subresource = '' } = options;
+  const identity = { manager, operation: 'Apply', apiVersion, subresource } as const;
   const self = identityOf(identity);
   const previous = managers.get(self);
   const ignored = ignoredFields(options.ignore);
@@ -127,12 +108,8 @@ function attempt(options: ApplyOptions, managers: ReadonlyMap<string, Manager>, 
   const { versions } = options;
   // A map or list that pruning emptied is null, even if the configuration speaks of it (`spec: {}`): so upstream has it.
   const object = pruneObject(merged, { managers: claimed, last: previous, schema, apiVersion, versions });
-  const change = loseChangedFields(schema, { before: live, after: object }, claimed, {
-    self,
-    ignored,
-    apiVersion,
-    versions,
-  });
+  const loss = { self, ignored, apiVersion, versions };
+  const change = loseChangedFields(schema, { before: live, after: object }, claimed, loss);
   if (change.conflicts.length > 0 && !force) {
     const managedFields = writeManagers(managers);
     return { object: live as UnstructuredObject, managedFields, conflicts: change.conflicts };
@@ -145,7 +122,6 @@ function attempt(options: ApplyOptions, managers: ReadonlyMap<string, Manager>, 
     const keepsTime = options.subresource === 'scale' || deepEqual(live, object);
     out.set(self, { ...mine, time: keepsTime ? previous?.time : options.now, set: kept });
   }
-  refreshLastApplied({ config, object, manager: options.manager });
-  const managedFields = writeManagers(out);
-  return { object: object as UnstructuredObject, managedFields, conflicts: [] };
+  refreshLastApplied({ config, object, manager });
+  return { object: object as UnstructuredObject, managedFields: writeManagers(out), conflicts: [] };
 }

@@ -11,11 +11,7 @@ export interface Comparison {
   readonly modified: FieldSet;
   readonly removed: FieldSet;
 }
-interface Sets {
-  readonly added: MutableFieldSet;
-  readonly modified: MutableFieldSet;
-  readonly removed: MutableFieldSet;
-}
+type Sets = Readonly<Record<keyof Comparison, MutableFieldSet>>;
 
 /** Compares `before` with `after`; undefined stands for "not there". */
 export function compareObjects(schema: Schema | undefined, before: unknown, after: unknown): Comparison {
@@ -51,8 +47,8 @@ function compare(schema: Schema | undefined, before: unknown, after: unknown, pa
     }
     return;
   }
-  if (shape === 'map') compareMaps(schema, asMap(before), asMap(after), path, sets);
-  else compareLists(schema, asList(before), asList(after), path, sets);
+  if (shape === 'map') compareMaps(schema, [asMap(before), asMap(after)], path, sets);
+  else compareLists(schema, [indexed(schema, asList(before)), indexed(schema, asList(after))], path, sets);
   if (before === undefined) insertPath(sets.added, path);
   else if (after === undefined) insertPath(sets.removed, path);
 }
@@ -64,14 +60,8 @@ const UNSET_STRUCT: JsonObject = Object.freeze(Object.create(null) as JsonObject
 const asMap = (value: unknown): JsonObject => (value ?? NO_MEMBERS) as JsonObject;
 const asList = (value: unknown): readonly unknown[] => (value ?? []) as unknown[];
 
-function compareMaps(
-  schema: Schema | undefined,
-  before: JsonObject,
-  after: JsonObject,
-  path: string[],
-  sets: Sets,
-): void {
-  const sides = [before, after] as const;
+function compareMaps(schema: Schema | undefined, sides: Sides, path: string[], sets: Sets): void {
+  const [before, after] = sides;
   for (const key of Object.keys(before)) compareMember(schema, key, sides, path, sets);
   let added: MutableFieldSet | undefined;
   for (const key of Object.keys(after)) {
@@ -118,25 +108,20 @@ function indexed(schema: Schema | undefined, list: readonly unknown[]): Map<stri
   return out;
 }
 
-function compareLists(
-  schema: Schema | undefined,
-  before: readonly unknown[],
-  after: readonly unknown[],
-  path: string[],
-  sets: Sets,
-): void {
-  const [old, now] = [indexed(schema, before), indexed(schema, after)];
-  for (const element of old.keys()) compareItem(schema, element, [old, now], path, sets);
-  for (const element of now.keys()) if (!old.has(element)) compareItem(schema, element, [old, now], path, sets);
+function compareLists(schema: Schema | undefined, lists: IndexedSides, path: string[], sets: Sets): void {
+  const [old, now] = lists;
+  for (const element of old.keys()) compareItem(schema, element, lists, path, sets);
+  for (const element of now.keys()) if (!old.has(element)) compareItem(schema, element, lists, path, sets);
 }
 
 type Indexed = ReadonlyMap<string, readonly unknown[]>;
+type IndexedSides = readonly [before: Indexed, after: Indexed];
 const NO_ITEMS: readonly unknown[] = [];
 
 function compareItem(
   schema: Schema | undefined,
   element: string,
-  [old, now]: readonly [Indexed, Indexed],
+  [old, now]: IndexedSides,
   path: string[],
   sets: Sets,
 ): void {

@@ -76,14 +76,10 @@ export function intersection(a: FieldSet, b: FieldSet): FieldSet {
 }
 
 /** Members of `a` that are not members of `b`; owning a parent in `b` does not take its children out of `a`. */
-export function difference(a: FieldSet, b: FieldSet): FieldSet {
-  return subtract(a, b, false);
-}
+export const difference = (a: FieldSet, b: FieldSet): FieldSet => subtract(a, b, false);
 
 /** Like difference, but a member of `b` takes everything below it out of `a`, too. */
-export function recursiveDifference(a: FieldSet, b: FieldSet): FieldSet {
-  return subtract(a, b, true);
-}
+export const recursiveDifference = (a: FieldSet, b: FieldSet): FieldSet => subtract(a, b, true);
 
 function subtract(a: FieldSet, b: FieldSet, isRecursive: boolean): FieldSet {
   if (isBare(b)) return a;
@@ -170,21 +166,15 @@ const SPELLED = /^(f:|v:"(?=[^ !"\\]*"$)|k:\{"[^"\\]*":"(?=[^ !"\\]*"\}$))/;
 /** What stands for a field that is owned as it is. */
 const OWNED: JsonObject = Object.freeze({});
 
-/** The FieldsV1 form, frozen all the way down. */
-export function toFieldsV1(set: FieldSet): JsonObject {
-  return writeNode(set, false);
-}
-
-function writeNode(set: FieldSet, isOwned: boolean): JsonObject {
+/** The FieldsV1 form, frozen all the way down; `isOwned` when what the set lies below is a member, too. */
+export function toFieldsV1(set: FieldSet, isOwned = false): JsonObject {
   const out: JsonObject = isOwned ? { '.': OWNED } : {};
-  for (const element of sortedElements(set)) writeElement(set, element, out);
+  for (const element of sortedElements(set)) {
+    const child = set.children.get(element);
+    const inner = child && toFieldsV1(child, set.members.has(element) && !isEmptySet(child));
+    setOwn(out, element, inner ?? OWNED);
+  }
   return Object.freeze(out);
-}
-
-function writeElement(set: FieldSet, element: string, out: JsonObject): void {
-  const child = set.children.get(element);
-  const inner = child && writeNode(child, set.members.has(element) && !isEmptySet(child));
-  setOwn(out, element, inner ?? OWNED);
 }
 
 function sortedElements({ members, children }: FieldSet): string[] {
@@ -244,25 +234,15 @@ function normalizeElement(text: string): string | undefined {
 }
 
 /** How messages print a path: `.spec.containers[name="x"].image`, `.metadata.finalizers[="a"]`. */
-export function pathText(path: readonly string[]): string {
-  return path.map(elementText).join('');
-}
+export const pathText = (path: readonly string[]): string => path.map(stepText).join('');
 
-function elementText(element: string): string {
+/** One step of it: `.spec`, `[name="a",protocol="TCP"]`, `[="x"]`, `[0]`. */
+export function stepText(element: string): string {
   const body = element.slice(2);
-  switch (element[0]) {
-    case 'f':
-      return `.${body}`;
-    case 'k': {
-      const keys = JSON.parse(body) as JsonObject;
-      return `[${Object.keys(keys)
-        .sort()
-        .map((key) => `${key}=${JSON.stringify(keys[key])}`)
-        .join(',')}]`;
-    }
-    case 'v':
-      return `[=${body}]`;
-    default:
-      return `[${body}]`;
-  }
+  if (element.startsWith('f:')) return `.${body}`;
+  if (element.startsWith('v:')) return `[=${body}]`;
+  if (!element.startsWith('k:')) return `[${body}]`;
+  const keys = JSON.parse(body) as JsonObject;
+  const names = Object.keys(keys).sort();
+  return `[${names.map((key) => `${key}=${JSON.stringify(keys[key])}`).join(',')}]`;
 }

@@ -15,7 +15,7 @@ export interface Manager {
 /** By identity: manager, operation and subresource; for updates the apiVersion as well. */
 export type Managers = ReadonlyMap<string, Manager>;
 
-export type ManagerIdentity = Pick<Manager, 'manager' | 'operation' | 'apiVersion' | 'subresource'>;
+type ManagerIdentity = Pick<Manager, 'manager' | 'operation' | 'apiVersion' | 'subresource'>;
 
 /** The key of a manager in the table. */
 export const identityOf = (m: ManagerIdentity): string =>
@@ -28,7 +28,15 @@ export function readManagers(entries: readonly ManagedFieldsEntry[] | undefined)
     if (!isReadable(entry)) return undefined;
     const set = entry.fieldsV1 === undefined ? EMPTY_SET : readFields(entry.fieldsV1);
     if (set === undefined) return undefined;
-    addManager(out, entry, set);
+    const manager: Manager = {
+      manager: entry.manager ?? '',
+      operation: entry.operation as Manager['operation'],
+      apiVersion: entry.apiVersion as string,
+      subresource: entry.subresource ?? '',
+      time: entry.time,
+      set,
+    };
+    out.set(identityOf(manager), manager);
   }
   return out;
 }
@@ -36,38 +44,21 @@ export function readManagers(entries: readonly ManagedFieldsEntry[] | undefined)
 const isReadable = ({ operation, apiVersion, fieldsType }: ManagedFieldsEntry): boolean =>
   (operation === 'Apply' || operation === 'Update') && Boolean(apiVersion) && fieldsType === 'FieldsV1';
 
-function addManager(out: Map<string, Manager>, entry: ManagedFieldsEntry, set: FieldSet): void {
-  const manager: Manager = {
-    manager: entry.manager ?? '',
-    operation: entry.operation as Manager['operation'],
-    apiVersion: entry.apiVersion as string,
-    subresource: entry.subresource ?? '',
-    time: entry.time,
-    set,
-  };
-  out.set(identityOf(manager), manager);
-}
-
 /** Writes the table: applies before updates, then by time, manager, apiVersion and subresource; undefined when empty. */
 export function writeManagers(managers: Managers): ManagedFieldsEntry[] | undefined {
-  const list = writtenManagers(managers);
-  return list.length === 0 ? undefined : list.map((m) => entryOf(m, writeFields(m.set)));
+  const list = [...managers.values()].filter((m) => !isEmptySet(m.set)).sort(compareManagers);
+  return list.length === 0 ? undefined : list.map(entryOf);
 }
 
-const writtenManagers = (managers: Managers): Manager[] =>
-  [...managers.values()].filter((m) => !isEmptySet(m.set)).sort(compareManagers);
-
-function entryOf(m: Manager, fieldsV1: Record<string, unknown>): ManagedFieldsEntry {
-  return {
-    ...(m.manager !== '' && { manager: m.manager }),
-    operation: m.operation,
-    apiVersion: m.apiVersion,
-    ...(m.time !== undefined && { time: m.time }),
-    fieldsType: 'FieldsV1',
-    fieldsV1,
-    ...(m.subresource !== '' && { subresource: m.subresource }),
-  };
-}
+const entryOf = ({ manager, operation, apiVersion, time, subresource, set }: Manager): ManagedFieldsEntry => ({
+  ...(manager !== '' && { manager }),
+  operation,
+  apiVersion,
+  ...(time !== undefined && { time }),
+  fieldsType: 'FieldsV1',
+  fieldsV1: writeFields(set),
+  ...(subresource !== '' && { subresource }),
+});
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 

@@ -1,4 +1,5 @@
 /** What a change of the object does to everybody's ownership. */
+import type { DeepReadonly, UnstructuredObject } from '../meta/object.ts';
 import type { JsonObject } from '../meta/own-property.ts';
 import type { Schema } from '../schema/schema.ts';
 import { type Comparison, compareObjects } from './compare.ts';
@@ -21,19 +22,8 @@ import { rootSchema } from './topology.ts';
 const STRIPPED: FieldSet = (() => {
   const set = newSet();
   for (const key of ['apiVersion', 'kind', 'metadata']) insertPath(set, [`f:${key}`]);
-  for (const key of [
-    'name',
-    'namespace',
-    'creationTimestamp',
-    'selfLink',
-    'uid',
-    'clusterName',
-    'generation',
-    'managedFields',
-    'resourceVersion',
-  ]) {
-    insertPath(set, ['f:metadata', `f:${key}`]);
-  }
+  const ofServer = 'name namespace creationTimestamp selfLink uid clusterName generation managedFields resourceVersion';
+  for (const key of ofServer.split(' ')) insertPath(set, ['f:metadata', `f:${key}`]);
   return set;
 })();
 
@@ -43,11 +33,7 @@ export const stripIdentity = (set: FieldSet): FieldSet => difference(set, STRIPP
 export function ignoredFields(paths: readonly (readonly string[])[] | undefined): FieldSet | undefined {
   if (!paths || paths.length === 0) return undefined;
   const set = newSet();
-  for (const path of paths)
-    insertPath(
-      set,
-      path.map((name) => `f:${name}`),
-    );
+  for (const path of paths.map((names) => names.map((name) => `f:${name}`))) insertPath(set, path);
   return set;
 }
 
@@ -66,6 +52,24 @@ export interface Versions {
   schemaOf(apiVersion: string): Schema | undefined;
   /** Objects of one version as another shows them, in order. Neither version need be the request's. */
   convert(objects: readonly JsonObject[], versions: { readonly from: string; readonly to: string }): JsonObject[];
+}
+
+/** What every write brings along. */
+export interface WriteOptions {
+  readonly schema: Schema;
+  /** The stored object; undefined when this write creates it. */
+  readonly live: DeepReadonly<UnstructuredObject> | undefined;
+  readonly manager: string;
+  readonly apiVersion: string;
+  readonly subresource?: string | undefined;
+  /** RFC 3339, whole seconds. */
+  readonly now: string;
+  /** Paths of member names that this endpoint does not write, `[['status']]`: nobody comes to own them by it. */
+  readonly ignore?: readonly (readonly string[])[];
+  /** Entries of other versions are dropped when this says no. */
+  readonly isServed?: (apiVersion: string) => boolean;
+  /** How other versions show the object; absent: as this one. What its `convert` throws is thrown on. */
+  readonly versions?: Versions;
 }
 
 /** The managers whose API version is still served, with sets that fit today's schema. */
@@ -106,14 +110,13 @@ interface LossOptions {
 }
 
 /** Compares two states of the object and takes changed and removed fields from all managers but `self`. */
-export const loseChangedFields = (
+export function loseChangedFields(
   schema: Schema,
   states: States,
   managers: Managers,
   options: LossOptions,
-): OwnershipChange => lose(compareObjects(schema, states.before, states.after), states, managers, options);
-
-function lose(whole: Comparison, states: States, managers: Managers, options: LossOptions): OwnershipChange {
+): OwnershipChange {
+  const whole = compareObjects(schema, states.before, states.after);
   const comparison = filter(whole, options.ignored);
   const changed = union(comparison.modified, comparison.added);
   const elsewhere = new Map<string, Comparison>();

@@ -1,8 +1,7 @@
 /** Taking fields out of objects, and completing sets of fields for that. */
 import { isJsonObject, type JsonObject, setOwn } from '../meta/own-property.ts';
 import type { Schema } from '../schema/schema.ts';
-import type { FieldSet } from './field-set.ts';
-import { isEmptySet } from './field-set.ts';
+import { type FieldSet, isEmptySet } from './field-set.ts';
 import { isDeclared, listItems, memberSchema, shapeOf } from './topology.ts';
 
 /**
@@ -14,11 +13,8 @@ export function removeFields(schema: Schema | undefined, value: unknown, fields:
     case 'leaf':
       return isJsonObject(value) || Array.isArray(value) ? undefined : value;
     case 'list': {
-      const list = value as unknown[];
-      if (list.length === 0) return undefined;
-      const items = listItems(schema, list);
       const kept: unknown[] = [];
-      for (const item of items) {
+      for (const item of listItems(schema, value as unknown[])) {
         if (fields.members.has(item.element)) continue;
         const below = fields.children.get(item.element);
         const rest = below && !isEmptySet(below) ? removeFields(schema?.items, item.value, below) : item.value;
@@ -80,12 +76,9 @@ export function liftToAtomic(schema: Schema | undefined, set: FieldSet): FieldSe
 }
 
 function isOwnedWhole(schema: Schema | undefined, set: FieldSet): boolean {
-  for (const element of set.members)
-    return shapeOf(schema, element.startsWith('f:') ? ONE_MEMBER : ONE_ITEM) === 'leaf';
-  for (const element of set.children.keys()) {
-    return shapeOf(schema, element.startsWith('f:') ? ONE_MEMBER : ONE_ITEM) === 'leaf';
-  }
-  return false;
+  // All of them are fields, or all are items.
+  const first = set.members.values().next().value ?? set.children.keys().next().value;
+  return first !== undefined && shapeOf(schema, first.startsWith('f:') ? ONE_MEMBER : ONE_ITEM) === 'leaf';
 }
 const ONE_MEMBER = Object.freeze({ a: 1 });
 const ONE_ITEM = Object.freeze([1]);

@@ -1,4 +1,4 @@
-import { isJsonObject } from '../meta/own-property.ts';
+import { isJsonObject, type JsonObject } from '../meta/own-property.ts';
 import type { Schema } from '../schema/schema.ts';
 import { type FieldSet, insertPath, type MutableFieldSet, newSet } from './field-set.ts';
 import { isDeclared, type ListItem, listItems, memberSchema, shapeOf } from './topology.ts';
@@ -14,7 +14,7 @@ export function toFieldSet(schema: Schema | undefined, value: unknown): FieldSet
 }
 
 /** Elements that a live list names more than once: such items are owned as they are, nothing below them. */
-function repeatedElements(items: readonly ListItem[]): ReadonlySet<string> {
+function repeatedElements(items: readonly ListItem[]): ReadonlySet<string> | undefined {
   const seen = new Set<string>();
   let repeated: Set<string> | undefined;
   for (const { element } of items) {
@@ -24,50 +24,35 @@ function repeatedElements(items: readonly ListItem[]): ReadonlySet<string> {
     }
     seen.add(element);
   }
-  return repeated ?? NONE;
+  return repeated;
 }
-const NONE: ReadonlySet<string> = new Set();
 
 function collect(schema: Schema | undefined, value: unknown, path: string[], set: MutableFieldSet): void {
   switch (shapeOf(schema, value)) {
     case 'leaf':
       insertPath(set, path);
       return;
-    case 'list': {
-      const list = value as unknown[];
-      const items = listItems(schema, list);
-      collectItems(schema, { items, repeated: repeatedElements(items) }, path, set);
+    case 'list':
+      collectItems(schema, value as unknown[], path, set);
       return;
-    }
-    case 'map': {
-      const object = value as Record<string, unknown>;
-      const keys = Object.keys(object);
-      collectMembers(schema, [object, keys], path, set);
-    }
+    case 'map':
+      collectMembers(schema, value as JsonObject, path, set);
   }
 }
 
-function collectItems(
-  schema: Schema | undefined,
-  { items, repeated }: { readonly items: readonly ListItem[]; readonly repeated: ReadonlySet<string> },
-  path: string[],
-  set: MutableFieldSet,
-): void {
+function collectItems(schema: Schema | undefined, list: unknown[], path: string[], set: MutableFieldSet): void {
+  const items = listItems(schema, list);
+  const repeated = repeatedElements(items);
   for (const item of items) {
     path.push(item.element);
-    if (!repeated.has(item.element)) collect(schema?.items, item.value, path, set);
+    if (!repeated?.has(item.element)) collect(schema?.items, item.value, path, set);
     insertPath(set, path);
     path.pop();
   }
 }
 
-function collectMembers(
-  schema: Schema | undefined,
-  [object, keys]: readonly [Record<string, unknown>, readonly string[]],
-  path: string[],
-  set: MutableFieldSet,
-): void {
-  for (const key of keys) {
+function collectMembers(schema: Schema | undefined, object: JsonObject, path: string[], set: MutableFieldSet): void {
+  for (const key of Object.keys(object)) {
     const member = object[key];
     path.push(`f:${key}`);
     collect(memberSchema(schema, key), member, path, set);

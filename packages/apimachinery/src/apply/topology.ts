@@ -53,22 +53,11 @@ const EMBEDDED: Readonly<Record<string, Schema>> = {
 };
 
 /** Fields of Go structs that are structs themselves, not pointers: they exist even when nothing is in them. */
-const ALWAYS_THERE = new Set([
-  'metadata',
-  'spec',
-  'status',
-  'template',
-  'strategy',
-  'updateStrategy',
-  'jobTemplate',
-  'resources',
-  'names',
-  'acceptedNames',
-  'loadBalancer',
-  'nodeInfo',
-  'daemonEndpoints',
-  'kubeletEndpoint',
-]);
+const ALWAYS_THERE = new Set(
+  'metadata spec status template strategy updateStrategy jobTemplate resources names acceptedNames loadBalancer nodeInfo daemonEndpoints kubeletEndpoint'.split(
+    ' ',
+  ),
+);
 
 /** Fields of such a name that are pointers, by the types that have them. */
 const POINTERS: Readonly<Record<string, readonly string[]>> = {
@@ -103,13 +92,12 @@ export interface ListItem {
 
 /**
  * The path elements of a keyed list's items, in order. An item without an identity is named by its index, so that nothing
- * in a live list gets lost; `typingErrors` has the words for it. `first` is the index of the first item, where `list` is a
- * piece of a longer one.
+ * in a live list gets lost; `typingErrors` has the words for it.
  */
-export const listItems = (schema: Schema | undefined, list: readonly unknown[], first = 0): ListItem[] =>
+export const listItems = (schema: Schema | undefined, list: readonly unknown[]): ListItem[] =>
   list.map((value, at) => {
     const { element, problem } = itemElement(schema, value);
-    return { element: problem === undefined ? element : `i:${first + at}`, value };
+    return { element: problem === undefined ? element : `i:${at}`, value };
   });
 
 /** The path element of one item of a keyed list, or why it has none (structured-merge-diff, typed/helpers.go). */
@@ -161,17 +149,6 @@ function defaultOfKey(schema: Schema | undefined, key: string): unknown {
   if (key === 'protocol') return 'TCP';
   if (!schema.required?.includes(key)) return undefined;
   return property?.type === 'string' ? '' : property?.type === 'integer' ? 0 : undefined;
-}
-
-/** A path element as messages print it: `[name="a",protocol="TCP"]`, `[="x"]`, `[0]`. */
-export function stepText(element: string): string {
-  const body = element.slice(2);
-  if (element.startsWith('v:')) return `[=${body}]`;
-  if (!element.startsWith('k:')) return `[${body}]`;
-  const keys = JSON.parse(body) as Record<string, unknown>;
-  return `[${Object.entries(keys)
-    .map(([key, value]) => `${key}=${JSON.stringify(value)}`)
-    .join(',')}]`;
 }
 
 const withMetadata = oncePerSchema(

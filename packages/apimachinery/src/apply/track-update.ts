@@ -1,7 +1,6 @@
 import { deepEqual } from '../meta/deep-equal.ts';
 import type { DeepReadonly, ManagedFieldsEntry, UnstructuredObject } from '../meta/object.ts';
 import type { JsonObject } from '../meta/own-property.ts';
-import type { Schema } from '../schema/schema.ts';
 import { createdFields } from './created-fields.ts';
 import { equalSets, type FieldSet, isEmptySet, union } from './field-set.ts';
 import { capUpdaters, identityOf, type Manager, type Managers, readManagers, writeManagers } from './managers.ts';
@@ -11,29 +10,15 @@ import {
   loseChangedFields,
   type OwnershipChange,
   stripIdentity,
-  type Versions,
+  type WriteOptions,
   withoutManagedFields,
 } from './ownership.ts';
 import { rootSchema } from './topology.ts';
 import { mayBeUntypable, typingErrors } from './typing-errors.ts';
 
-export interface TrackUpdateOptions {
-  readonly schema: Schema;
-  /** The stored object; undefined when this write creates it. */
-  readonly live: DeepReadonly<UnstructuredObject> | undefined;
+export interface TrackUpdateOptions extends WriteOptions {
   /** The object about to be stored. Its managedFields are what the client sent. */
   readonly updated: DeepReadonly<UnstructuredObject>;
-  readonly manager: string;
-  readonly apiVersion: string;
-  readonly subresource?: string | undefined;
-  /** RFC 3339, whole seconds. */
-  readonly now: string;
-  /** Paths of member names that this endpoint does not write, `[['status']]`: nobody comes to own them by it. */
-  readonly ignore?: readonly (readonly string[])[];
-  /** Entries of other versions are dropped when this says no. */
-  readonly isServed?: (apiVersion: string) => boolean;
-  /** How other versions show the object; absent: as this one. What its `convert` throws is thrown on. */
-  readonly versions?: Versions;
   /** Set for an object that may not fit its kind: what it carries of `ignore` nobody validates, and perhaps `live` is old. */
   readonly doubt?: { readonly live: boolean } | undefined;
 }
@@ -86,13 +71,16 @@ const forgetsAll = (sent: readonly ManagedFieldsEntry[]): boolean =>
 /** The same on a table of managers; apply uses it for objects that were never tracked. */
 export function recordUpdate(options: TrackUpdateOptions, managers: Managers): Map<string, Manager> {
   const schema = rootSchema(options.schema);
+  const updated = withoutManagedFields(options.updated as JsonObject);
   if (options.live === undefined && managers.size === 0) {
-    return firstManager(
-      options,
-      createdFields(schema, withoutManagedFields(options.updated as JsonObject), options.ignore),
-    );
+    return firstManager(options, createdFields(schema, updated, options.ignore));
   }
-  const { states, current, loss } = before(options, managers, schema);
+  const { apiVersion, versions } = options;
+  const states = { before: withoutManagedFields(options.live as JsonObject | undefined), after: updated };
+  const current = currentManagers(managers, schema, options.isServed, versions);
+  // The manager's own earlier entry loses changed fields like everybody's and gets them back afterwards: that way its time
+  // moves exactly when this write changed something.
+  const loss = { self: undefined, ignored: ignoredFields(options.ignore), apiVersion, versions };
   return takeOver(options, current, loseChangedFields(schema, states, current, loss));
 }
 
@@ -103,20 +91,6 @@ function firstManager(options: TrackUpdateOptions, set: FieldSet): Map<string, M
   if (isEmptySet(set)) return new Map();
   const identity = identityIn(options);
   return new Map([[identityOf(identity), { ...identity, time: options.now, set }]]);
-}
-
-function before(options: TrackUpdateOptions, managers: Managers, schema: Schema) {
-  const { apiVersion, versions } = options;
-  return {
-    states: {
-      before: withoutManagedFields(options.live as JsonObject | undefined),
-      after: withoutManagedFields(options.updated as JsonObject),
-    },
-    current: currentManagers(managers, schema, options.isServed, versions),
-    // The manager's own earlier entry loses changed fields like everybody's and gets them back afterwards: that way its
-    // time moves exactly when this write changed something.
-    loss: { self: undefined, ignored: ignoredFields(options.ignore), apiVersion, versions },
-  };
 }
 
 function takeOver(options: TrackUpdateOptions, current: Managers, change: OwnershipChange): Map<string, Manager> {

@@ -8,15 +8,14 @@ import { isJsonObject } from '../meta/own-property.ts';
 import { ApiError } from '../meta/status.ts';
 import type { Schema } from '../schema/schema.ts';
 import { createReach } from '../schema/schema-reach.ts';
-import { isDeclared, itemElement, memberSchema, rootSchema, stepText } from './topology.ts';
+import { stepText } from './field-set.ts';
+import { isDeclared, itemElement, memberSchema, rootSchema } from './topology.ts';
 
-export interface TypingOptions {
-  /** A stored list may name an item twice; a configuration may not. */
-  readonly allowDuplicates?: boolean;
-}
-
-/** `.spec.replicas: expected numeric (int or float), got string` for each place that does not fit the kind. */
-export function typingErrors(kind: Schema, value: unknown, { allowDuplicates = false }: TypingOptions = {}): string[] {
+/**
+ * `.spec.replicas: expected numeric (int or float), got string` for each place that does not fit the kind. A stored list may
+ * name an item twice (`allowDuplicates`); a configuration may not.
+ */
+export function typingErrors(kind: Schema, value: unknown, { allowDuplicates = false } = {}): string[] {
   const found: string[] = [];
   visit(rootSchema(kind), value, { path: '', found, allowDuplicates, open: false, root: true });
   return found;
@@ -59,8 +58,8 @@ function visit(schema: Schema | undefined, value: unknown, place: Place): void {
   if (schema === undefined || value === null || value === undefined) return;
   const name = schema['x-coracle-name'];
   if (name !== undefined && OPEN_TYPES.test(name)) return;
-  const problem = problemOf(schema, value);
-  if (problem !== undefined) place.found.push(`${place.path}: ${problem}`);
+  const wanted = wantedFor(schema, value);
+  if (wanted !== undefined) place.found.push(`${place.path}: expected ${wanted}, got ${jsonKind(value)}`);
   else if (Array.isArray(value)) visitItems(schema, value, place);
   else if (isJsonObject(value)) visitMembers(schema, value, place);
 }
@@ -97,8 +96,7 @@ function visitMembers(schema: Schema, object: Readonly<Record<string, unknown>>,
   const { properties, additionalProperties } = schema;
   const takesAll =
     additionalProperties !== undefined ? additionalProperties !== false : open || !hasProperties(properties);
-  const keys = Object.keys(object);
-  for (const key of keys) {
+  for (const key of Object.keys(object)) {
     const declared = isDeclared(schema, key) || (place.root && (key === 'apiVersion' || key === 'kind'));
     if (!declared && !takesAll) {
       // One is enough: upstream looks no further into this map.
@@ -115,11 +113,6 @@ function visitMembers(schema: Schema, object: Readonly<Record<string, unknown>>,
 function hasProperties(properties: Schema['properties']): boolean {
   for (const _ in properties) return true;
   return false;
-}
-
-function problemOf(schema: Schema, value: unknown): string | undefined {
-  const wanted = wantedFor(schema, value);
-  return wanted && `expected ${wanted}, got ${jsonKind(value)}`;
 }
 
 /** What a value should be that does not fit; undefined for one that does. */
