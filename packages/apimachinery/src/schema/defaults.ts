@@ -143,24 +143,14 @@ function dropMember(schema: Schema, object: JsonObject, key: string): Schema | u
   return undefined;
 }
 
-function zeroOf(schema: Schema): unknown {
+/** What Go holds for a value of a type that nobody gave. */
+export function zeroOf(schema: Schema): unknown {
   if (schema['x-coracle-name']?.endsWith('.Quantity')) return '0';
-  switch (schema.type) {
-    case 'string':
-      return '';
-    case 'integer':
-    case 'number':
-      return 0;
-    case 'boolean':
-      return false;
-    case 'array':
-      return [];
-    case 'object':
-      return {};
-    case undefined:
-      return null;
-  }
+  if (schema.type === 'array') return [];
+  return schema.type === 'object' ? {} : schema.type === undefined ? null : SCALAR_ZEROS[schema.type];
 }
+
+const SCALAR_ZEROS = { string: '', integer: 0, number: 0, boolean: false };
 
 interface DropCustom {
   readonly root?: boolean;

@@ -8,8 +8,7 @@
  */
 import type { GroupVersionKind } from '../meta/gvk.ts';
 import { FORMS, type Forms, OMITTED, type Schema, ZEROS } from '../schema/schema.ts';
-import { keepsEmpty } from './kept-empty.ts';
-import { keepsZero } from './kept-zeros.ts';
+import { keepsEmpty, keepsZero } from './kept-zeros.ts';
 import table from './types.generated.json' with { type: 'json' };
 import { zeroValuesOf } from './zero-values.ts';
 
@@ -77,7 +76,7 @@ function decodeType(name: string): SchemaNode {
   const node: SchemaNode = { 'x-coracle-name': name };
   // Registered before its fields are read: a type may hold itself.
   decoded.set(name, node);
-  if (text.startsWith('!')) Object.assign(node, scalarNode(text.slice(1)));
+  if (text.startsWith('!')) Object.assign(node, nodeIn(SCALARS, text.slice(1)));
   else decodeFields(node, { text, pkg: name.slice(0, name.lastIndexOf('.')) });
   const zeros = zeroValuesOf(name, node.properties ?? {});
   if (zeros !== undefined) node[ZEROS] = zeros;
@@ -115,23 +114,31 @@ function omittedOf(node: Schema): ReadonlySet<string> {
   return new Set(omitted.map(([name]) => name));
 }
 
-function scalarNode(kind: string): SchemaNode {
-  switch (kind) {
-    // JSON may give a bare number; defaulting turns it into the canonical text.
-    case 'quantity':
-      return { 'x-kubernetes-int-or-string': true, format: 'quantity' };
-    case 'intorstring':
-      return { 'x-kubernetes-int-or-string': true, format: 'int-or-string' };
-    case 'time':
-    case 'microtime':
-      return { type: 'string', format: 'date-time' };
-    case 'object':
-      return { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
-    case 'any':
-      return { 'x-kubernetes-preserve-unknown-fields': true };
-    default:
-      throw new Error(`types.generated.json: unknown scalar ${kind}`);
-  }
+/** Named types that are no structs. JSON may give a bare number for a text; defaulting turns it into the canonical text. */
+const SCALARS: Readonly<Record<string, SchemaNode>> = {
+  quantity: { 'x-kubernetes-int-or-string': true, format: 'quantity' },
+  intorstring: { 'x-kubernetes-int-or-string': true, format: 'int-or-string' },
+  time: { type: 'string', format: 'date-time' },
+  microtime: { type: 'string', format: 'date-time' },
+  object: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+  any: { 'x-kubernetes-preserve-unknown-fields': true },
+};
+
+/** Types that have no name, by their sign. */
+const PLAIN: Readonly<Record<string, SchemaNode>> = {
+  s: { type: 'string' },
+  y: { type: 'string', format: 'byte' },
+  i: { type: 'integer', format: 'int32' },
+  l: { type: 'integer', format: 'int64' },
+  d: { type: 'number', format: 'double' },
+  b: { type: 'boolean' },
+  o: { type: 'object' },
+};
+
+/** A node of its own, as the table has it. */
+function nodeIn(table: Readonly<Record<string, SchemaNode>>, kind: string): SchemaNode {
+  if (!Object.hasOwn(table, kind)) throw new Error(`types.generated.json: unknown kind ${kind}`);
+  return { ...table[kind] };
 }
 
 function decodeFields(node: SchemaNode, { text, pkg }: { text: string; pkg: string }): void {
@@ -150,10 +157,7 @@ function decodeFields(node: SchemaNode, { text, pkg }: { text: string; pkg: stri
     if (!optional) required.push(name);
     properties[name] = decodeField(field.slice(colon + 1, equals < colon ? undefined : equals), pkg);
     if (equals < colon) continue;
-    const path = field
-      .slice(equals + 1)
-      .split('.')
-      .map(Number);
+    const path = Array.from(field.slice(equals + 1).split('.'), Number);
     if (path.length === 1) proto[name] = path[0]!;
     else inline[name] = path;
   }
@@ -214,21 +218,7 @@ function decodeKind(kind: string, pkg: string): SchemaNode {
       const dot = rest.indexOf('.');
       return decodeType(dot < 0 ? `${pkg}.${rest}` : `${packages.get(rest.slice(0, dot))}.${rest.slice(dot + 1)}`);
     }
-    case 's':
-      return { type: 'string' };
-    case 'y':
-      return { type: 'string', format: 'byte' };
-    case 'i':
-      return { type: 'integer', format: 'int32' };
-    case 'l':
-      return { type: 'integer', format: 'int64' };
-    case 'd':
-      return { type: 'number', format: 'double' };
-    case 'b':
-      return { type: 'boolean' };
-    case 'o':
-      return { type: 'object' };
     default:
-      throw new Error(`types.generated.json: unknown kind ${kind}`);
+      return nodeIn(PLAIN, kind);
   }
 }

@@ -5,7 +5,7 @@ import { applyDefaults } from '../schema/defaults.ts';
 import { dropEmpty } from '../schema/drop-empty.ts';
 import type { Schema } from '../schema/schema.ts';
 import { builtinSchema, builtinTypeNames } from './builtin-types.ts';
-import { keptEmpties } from './kept-empty.ts';
+import { keptEmpties } from './kept-zeros.ts';
 
 test('every field of the table is a list or map of its type', () => {
   const types = new Map(builtinTypeNames().map((name) => [name.split('.').slice(-3).join('.'), name]));

@@ -1,29 +1,48 @@
 /**
- * Optional scalars whose zero value says something: Go holds them by pointer (or always writes them), so `false`, 0 and
- * '' appear in JSON. Of every other optional scalar the zero is left out (omitempty): who sends `paused: false` reads a
- * Deployment without `paused`. Go's protobuf writes those zeros too, set or not: without this list a typed client's
- * `hostNetwork: false` or `nodeName: ''`, which it never set, would look like a choice.
+ * Optional members whose zero value says something: Go holds them by pointer (or always writes them), so `false`, 0, '' and
+ * what is empty appear in JSON. Of every other optional one the zero is left out (omitempty): who sends `paused: false` or
+ * `secrets: []` reads an object without it. Go's protobuf writes those zeros too, set or not: without these lists a typed
+ * client's `hostNetwork: false` or `nodeName: ''`, which it never set, would look like a choice.
  *
- * `kept-zeros.json` has them by `package.version.Type`; `-field` is a required one whose zero Go leaves out all the same.
- * Facts of the Go types of Kubernetes 1.36.
+ * `kept-zeros.json` has the scalars by `package.version.Type`, `kept-empty.json` the lists and maps; `-field` is a required
+ * one that Go leaves out all the same. Facts of the Go types of Kubernetes 1.36.
  */
 import type { Schema } from '../schema/schema.ts';
-import table from './kept-zeros.json' with { type: 'json' };
+import empties from './kept-empty.json' with { type: 'json' };
+import zeros from './kept-zeros.json' with { type: 'json' };
 
-let parsed: ReadonlyMap<string, ReadonlySet<string>> | undefined;
+/** Empty ownership is no state but a request to lose it, which whoever tracks ownership has to see. */
+const REQUESTS = { 'meta.v1.ObjectMeta': ['managedFields'] };
 
-/** The table by type: `core.v1.PodSpec` -> fields, those left out with their sign. */
-export function keptZeros(): ReadonlyMap<string, ReadonlySet<string>> {
-  parsed ??= new Map(Object.entries(table).map(([type, fields]) => [type, new Set(fields)]));
-  return parsed;
+/** Fields by type, those left out with their sign. */
+type Kept = ReadonlyMap<string, ReadonlySet<string>>;
+
+/** Reads a table when it is first asked for. */
+function reading(table: Readonly<Record<string, readonly string[]>>): () => Kept {
+  let kept: Kept | undefined;
+  return () => {
+    kept ??= new Map(Object.entries(table).map(([type, fields]) => [type, new Set(fields)]));
+    return kept;
+  };
 }
+
+/** The table of scalars: `core.v1.PodSpec` -> fields. */
+export const keptZeros = reading(zeros);
+/** The table of lists and maps: `rbac.v1.Role` -> fields. */
+export const keptEmpties = reading({ ...empties, ...REQUESTS });
 
 /** `io.k8s.api.core.v1.PodSpec` -> `core.v1.PodSpec`. */
 export const tableNameOf = (definition: string): string => definition.split('.').slice(-3).join('.');
 
+const keeps =
+  (table: () => Kept) =>
+  (schema: Schema): ((property: string) => boolean) => {
+    const required = new Set(schema.required);
+    const kept = table().get(tableNameOf(schema['x-coracle-name'] ?? ''));
+    return (property) => (required.has(property) && kept?.has(`-${property}`) !== true) || kept?.has(property) === true;
+  };
+
 /** The scalars of `schema` whose zero value stays in JSON: required ones and those of the table, as it says. */
-export function keepsZero(schema: Schema): (property: string) => boolean {
-  const required = new Set(schema.required);
-  const kept = keptZeros().get(tableNameOf(schema['x-coracle-name'] ?? ''));
-  return (property) => (required.has(property) && kept?.has(`-${property}`) !== true) || kept?.has(property) === true;
-}
+export const keepsZero = keeps(keptZeros);
+/** The lists and maps of `schema` that stay when they are empty: required ones and those of the table, as it says. */
+export const keepsEmpty = keeps(keptEmpties);

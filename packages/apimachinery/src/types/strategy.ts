@@ -142,24 +142,8 @@ export interface KindStrategy extends Partial<Omit<ResourceStrategy, 'subresourc
   readonly subresources?: Readonly<Record<string, Partial<UpdateStrategy>>>;
 }
 
-type Facts = Pick<
-  ResourceStrategy,
-  | 'custom'
-  | 'server'
-  | 'generation'
-  | 'names'
-  | 'statusOnCreate'
-  | 'statusSubresource'
-  | 'statusMetadata'
-  | 'statusKeeps'
-  | 'allowUnconditionalUpdate'
-  | 'allowCreateOnUpdate'
-  | 'deleteReturnsObject'
-  | 'garbageCollection'
->;
-
 /** What most built-in kinds do. */
-const BUILT_IN: Facts = {
+const BUILT_IN = {
   custom: false,
   server: 'main',
   generation: 'none',
@@ -172,7 +156,8 @@ const BUILT_IN: Facts = {
   allowCreateOnUpdate: false,
   deleteReturnsObject: false,
   garbageCollection: 'delete-dependents',
-};
+} satisfies KindStrategy;
+type Facts = Pick<ResourceStrategy, keyof typeof BUILT_IN>;
 
 /** How apiextensions-apiserver keeps custom resources, KubeVirt's own among them. */
 const CUSTOM: Facts = {

@@ -7,7 +7,9 @@
  * `zero-values.json` has them by `package.version.Type`; `field?` is one that Go shows as null. Facts of the Go types and
  * the validation of Kubernetes 1.36. Not every such field is here: one whose zero or null upstream refuses stays required, and so says its name.
  */
+import { zeroOf } from '../schema/defaults.ts';
 import type { Schema } from '../schema/schema.ts';
+import { tableNameOf } from './kept-zeros.ts';
 import table from './zero-values.json' with { type: 'json' };
 
 const fieldsByType = new Map<string, readonly string[]>(Object.entries(table));
@@ -20,7 +22,7 @@ export function zeroValuesOf(
   definition: string,
   properties: Readonly<Record<string, Schema>>,
 ): Readonly<Record<string, unknown>> | undefined {
-  const fields = fieldsByType.get(definition.split('.').slice(-3).join('.'));
+  const fields = fieldsByType.get(tableNameOf(definition));
   if (fields === undefined) return undefined;
   const zeros: Record<string, unknown> = Object.create(null);
   for (const field of fields) {
@@ -31,20 +33,4 @@ export function zeroValuesOf(
     zeros[name] = isNull ? null : zeroOf(property);
   }
   return zeros;
-}
-
-function zeroOf(property: Schema): unknown {
-  switch (property.type) {
-    case 'integer':
-      return 0;
-    case 'boolean':
-      return false;
-    case 'string':
-      return '';
-    case 'object':
-      return {};
-    default:
-      if (property.format === 'quantity') return '0';
-      throw new Error(`zero-values.ts: no zero for ${property['x-coracle-name'] ?? property.type}`);
-  }
 }
