@@ -34,7 +34,12 @@ const ORGANIZATION = '2.5.4.10';
 const EXTENSION_REQUEST = '1.2.840.113549.1.9.14';
 const SUBJECT_ALTERNATIVE_NAME = '2.5.29.17';
 const ATTRIBUTES = 0xa0;
-const NAME_TAGS = { email: 0x81, dns: 0x82, uri: 0x86, ip: 0x87 } as const;
+const IP_ADDRESS = 0x87;
+const TEXT_NAMES: ReadonlyMap<number, 'emailAddresses' | 'dnsNames' | 'uris'> = new Map([
+  [0x81, 'emailAddresses'],
+  [0x82, 'dnsNames'],
+  [0x86, 'uris'],
+]);
 
 /** One of ten thousand names is as large. What is larger is a load to read element by element, not a request. */
 const MAX_BYTES = 256 * 1024;
@@ -75,12 +80,8 @@ export function parseCertificateRequest(pem: string): CertificateRequest {
 function alternativeNames(
   attributes: Uint8Array | undefined,
 ): Pick<CertificateRequest, 'dnsNames' | 'emailAddresses' | 'uris' | 'ipAddresses'> {
-  const found = {
-    dnsNames: [] as string[],
-    emailAddresses: [] as string[],
-    uris: [] as string[],
-    ipAddresses: [] as Uint8Array[],
-  };
+  const texts = { dnsNames: [] as string[], emailAddresses: [] as string[], uris: [] as string[] };
+  const ipAddresses: Uint8Array[] = [];
   for (const attribute of attributes ? readDer(attributes) : []) {
     const [type, values] = readDer(attribute.content);
     if (type === undefined || identifierText(type.content) !== EXTENSION_REQUEST || values?.tag !== SET) continue;
@@ -91,16 +92,14 @@ function alternativeNames(
         if (identifierText(expect(fields, 0, OBJECT_IDENTIFIER).content) !== SUBJECT_ALTERNATIVE_NAME) continue;
         if (value?.tag !== OCTET_STRING) throw new SyntaxError('asn1: structure error');
         for (const name of readDer(readOne(value.content, SEQUENCE).content)) {
-          const text = (): string => new TextDecoder().decode(name.content);
-          if (name.tag === NAME_TAGS.email) found.emailAddresses.push(text());
-          else if (name.tag === NAME_TAGS.dns) found.dnsNames.push(text());
-          else if (name.tag === NAME_TAGS.uri) found.uris.push(text());
-          else if (name.tag === NAME_TAGS.ip) found.ipAddresses.push(name.content);
+          const list = TEXT_NAMES.get(name.tag);
+          if (list !== undefined) texts[list].push(new TextDecoder().decode(name.content));
+          else if (name.tag === IP_ADDRESS) ipAddresses.push(name.content);
         }
       }
     }
   }
-  return found;
+  return { ...texts, ipAddresses };
 }
 
 /** SHA-1 as well: Go takes it for requests, though for nothing else. */

@@ -13,11 +13,10 @@ export function orderElements(
 ): unknown[] {
   const wanted = positions(options.wanted, options.mergeKey);
   const before = positions(options.before, options.mergeKey);
-  const entries: { item: unknown; wanted: number | undefined; before: number | undefined }[] = [];
-  for (const item of merged) {
+  const entries = merged.map((item) => {
     const id = identity(item, options.mergeKey);
-    entries.push({ item, wanted: wanted.get(id), before: before.get(id) });
-  }
+    return { item, wanted: wanted.get(id), before: before.get(id) };
+  });
   const named = entries.filter((e) => e.wanted !== undefined).sort((a, b) => a.wanted! - b.wanted!);
   const others = entries.filter((e) => e.wanted === undefined).sort((a, b) => (a.before ?? -1) - (b.before ?? -1));
   const out: unknown[] = [];
@@ -39,9 +38,8 @@ export function orderElements(
   return out;
 }
 
-function identity(item: unknown, mergeKey: string): string {
-  return identityText(mergeKey !== '' && isJsonObject(item) ? getOwn(item, mergeKey) : item);
-}
+const identity = (item: unknown, mergeKey: string): string =>
+  identityText(mergeKey !== '' && isJsonObject(item) ? getOwn(item, mergeKey) : item);
 
 /** Equal for equal values and only for those; mostly it is a text, which then stands for itself. */
 export function identityText(value: unknown): string {

@@ -7,12 +7,12 @@
 import { cloneJson } from '../meta/deep-clone.ts';
 import { deepEqual } from '../meta/deep-equal.ts';
 import { wrongType } from '../meta/go-text.ts';
-import { isJsonObject, setOwn } from '../meta/own-property.ts';
+import { getOwn, isJsonObject, setOwn } from '../meta/own-property.ts';
 import { ApiError, badRequest } from '../meta/status.ts';
 
-export const MAX_PATCH_OPERATIONS = 10_000;
+const MAX_PATCH_OPERATIONS = 10_000;
 /** Bytes of JSON that all copy operations of one patch may add. */
-export const MAX_COPY_BYTES = 3 * 1024 * 1024;
+const MAX_COPY_BYTES = 3 * 1024 * 1024;
 
 /**
  * Applies the operations in order and returns the new document; neither argument is changed nor shared.
@@ -23,7 +23,8 @@ export function applyJsonPatch(document: unknown, operations: unknown): unknown 
   const state: State = { document: cloneJson(document), copied: 0 };
   for (const given of list) {
     const operation = given ?? {};
-    const value = operand(operation);
+    // An operation without a value has null.
+    const value = getOwn(operation, 'value') ?? null;
     // Not shared with the patch: it may be applied once more, to what somebody else made of the object.
     const owned = typeof value === 'object' && value !== null ? cloneJson(value) : value;
     apply(state, operation, owned);
@@ -51,11 +52,8 @@ function checkShape(operations: unknown): readonly (Operation | null)[] {
     }
   }
   if (operations.length > MAX_PATCH_OPERATIONS) {
-    throw new ApiError({
-      code: 413,
-      reason: 'RequestEntityTooLarge',
-      message: `The allowed maximum operations in a JSON patch is ${MAX_PATCH_OPERATIONS}, got ${operations.length}`,
-    });
+    const message = `The allowed maximum operations in a JSON patch is ${MAX_PATCH_OPERATIONS}, got ${operations.length}`;
+    throw new ApiError({ code: 413, reason: 'RequestEntityTooLarge', message });
   }
   return operations as (Operation | null)[];
 }
@@ -84,26 +82,20 @@ class Inapplicable extends Error {}
 export class FailedTest extends Inapplicable {}
 
 function apply(state: State, operation: Operation, value: unknown): void {
-  const op = member(operation, 'op');
+  const op = getOwn(operation, 'op');
   try {
     if (typeof op !== 'string' || !Object.hasOwn(OPERATIONS, op)) throw new Inapplicable('no such operation');
     OPERATIONS[op]!({ state, value, at: (key) => pointerOf(operation, key) });
   } catch (error) {
     if (!(error instanceof Inapplicable)) throw error;
-    error.message = `${quoted(op)} of ${quoted(member(operation, 'path'))} does not apply: ${error.message}`;
+    error.message = `${quoted(op)} of ${quoted(getOwn(operation, 'path'))} does not apply: ${error.message}`;
     const message = 'the server rejected our request due to an error in our request';
     throw new ApiError({ code: 422, reason: 'Invalid', message, details: {} }, { cause: error });
   }
 }
 
-const member = (operation: Operation, key: string): unknown =>
-  Object.hasOwn(operation, key) ? operation[key] : undefined;
-
-/** An operation without a value has null. */
-const operand = (operation: Operation): unknown => member(operation, 'value') ?? null;
-
 function pointerOf(operation: Operation, key: 'path' | 'from'): string {
-  const pointer = member(operation, key);
+  const pointer = getOwn(operation, key);
   if (typeof pointer !== 'string') throw new Inapplicable(`it has no ${key}`);
   return pointer;
 }
@@ -114,10 +106,10 @@ const MAX_POINTER = 256 * 1024;
 const MAX_POINTER_PARTS = 10_000;
 /** Characters of a path that a message shows: a path may be as long as the body. */
 const SHOWN_POINTER = 4096;
-const quoted = (text: unknown): string =>
-  JSON.stringify(
-    typeof text === 'string' && text.length > SHOWN_POINTER ? `${text.slice(0, SHOWN_POINTER)}...` : text,
-  ) ?? 'nothing';
+function quoted(text: unknown): string {
+  const isLong = typeof text === 'string' && text.length > SHOWN_POINTER;
+  return JSON.stringify(isLong ? `${text.slice(0, SHOWN_POINTER)}...` : text) ?? 'nothing';
+}
 
 type Container = unknown[] | Record<string, unknown>;
 interface Located {

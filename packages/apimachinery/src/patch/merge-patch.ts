@@ -11,15 +11,13 @@ export function applyMergePatch(document: unknown, patch: unknown): unknown {
   }
   const out: JsonObject = {};
   const base = isJsonObject(document) ? document : {};
-  const kept = Object.keys(base);
-  for (const key of kept) {
+  for (const key of Object.keys(base)) {
     const value = base[key];
     if (!Object.hasOwn(patch, key)) setOwn(out, key, isScalar(value) ? value : cloneJson(value));
     else if (patch[key] !== null)
       setOwn(out, key, isScalar(patch[key]) ? patch[key] : applyMergePatch(value, patch[key]));
   }
-  const given = Object.keys(patch);
-  for (const key of given) {
+  for (const key of Object.keys(patch)) {
     if (!Object.hasOwn(base, key) && patch[key] !== null) {
       setOwn(out, key, isScalar(patch[key]) ? patch[key] : applyMergePatch(undefined, patch[key]));
     }
@@ -27,12 +25,7 @@ export function applyMergePatch(document: unknown, patch: unknown): unknown {
   return out;
 }
 
-function withoutNulls(list: readonly unknown[]): unknown[] {
-  const out: unknown[] = [];
-  for (const item of list) {
-    out.push(isScalar(item) ? item : applyMergePatch(undefined, item));
-  }
-  return out;
-}
+const withoutNulls = (list: readonly unknown[]): unknown[] =>
+  list.map((item) => (isScalar(item) ? item : applyMergePatch(undefined, item)));
 
 const isScalar = (value: unknown): boolean => typeof value !== 'object' || value === null;

@@ -2,12 +2,6 @@
 import { ApiError } from '../meta/status.ts';
 import type { Schema } from '../schema/schema.ts';
 
-export interface MemberMeta {
-  readonly member: Schema;
-  /** `merge`, `replace`, or empty. */
-  readonly strategy: string;
-}
-
 export interface ListMeta {
   readonly items: Schema | undefined;
   readonly strategy: string;
@@ -19,8 +13,14 @@ export interface ListMeta {
 
 const refused = (message: string): ApiError => new ApiError({ code: 500, message });
 
-/** The member of a struct. Throws ApiError 500 for a field that the struct does not have, and for maps. */
-export function structMeta(schema: Schema | undefined, key: string): MemberMeta {
+/**
+ * The member of a struct; its strategy is `merge`, `replace`, or empty. Throws ApiError 500 for a field that the struct does
+ * not have, and for maps.
+ */
+export function structMeta(
+  schema: Schema | undefined,
+  key: string,
+): { readonly member: Schema; readonly strategy: string } {
   if (schema?.properties && Object.hasOwn(schema.properties, key)) {
     const member = schema.properties[key]!;
     const strategies = member['x-kubernetes-patch-strategy']?.split(',') ?? [];

@@ -8,7 +8,7 @@
  */
 import { cloneJson } from '../meta/deep-clone.ts';
 import { jsonKind } from '../meta/go-text.ts';
-import { isJsonObject, type JsonObject, setOwn } from '../meta/own-property.ts';
+import { getOwn, isJsonObject, type JsonObject, setOwn } from '../meta/own-property.ts';
 import { ApiError, badRequest } from '../meta/status.ts';
 import type { Schema } from '../schema/schema.ts';
 import { identityText, orderElements } from './element-order.ts';
@@ -38,13 +38,8 @@ const badType = (expected: 'object' | 'array', actual: unknown): ApiError =>
 const unknownDirective = (directive: unknown): ApiError => refused(`unknown patch type: ${JSON.stringify(directive)}`);
 const withoutMergeKey = (map: unknown, key: string): ApiError =>
   refused(`map: ${JSON.stringify(map)} does not contain declared merge key: ${key}`);
-const listOfLists = (): ApiError =>
-  new ApiError({
-    code: 422,
-    reason: 'Invalid',
-    message: 'the server rejected our request due to an error in our request',
-    details: {},
-  });
+const REJECTED = 'the server rejected our request due to an error in our request';
+const listOfLists = (): ApiError => new ApiError({ code: 422, reason: 'Invalid', message: REJECTED, details: {} });
 /** Upstream does not survive these: it panics over a null in a list, or over a map where a key should be. */
 const unreadable = (why: string): ApiError => badRequest(`strategic merge patch: ${why}`);
 
@@ -76,7 +71,7 @@ function mergeMember(
     delete original[key];
     return;
   }
-  const current = Object.hasOwn(original, key) ? original[key] : undefined;
+  const current = getOwn(original, key);
   if (isJsonObject(current) && isJsonObject(patched)) {
     const { member, strategy } = structMeta(schema, key);
     setOwn(original, key, strategy === 'replace' ? patched : mergeObject(member, current, patched));
@@ -126,15 +121,13 @@ function mergeOrdered(schema: Schema | undefined, original: JsonObject, patch: J
         ? (withoutDirectives(patched) as unknown[])
         : mergeLists(meta, [current, patched], false);
   if (mergeKey !== '') for (const item of merged) keyOf(item, mergeKey);
-  const isMaps = elementType([current ?? [], patched ?? []]) === 'object';
-  if (isMaps) {
+  if (elementType([current ?? [], patched ?? []]) === 'object') {
     for (const item of [...order, ...(current ?? [])]) {
       if (!isJsonObject(item)) throw badType('object', item);
       keyOf(item, mergeKey);
     }
   }
-  const orders = { wanted: order, before: current ?? [], mergeKey };
-  setOwn(original, key, orderElements(merged, orders));
+  setOwn(original, key, orderElements(merged, { wanted: order, before: current ?? [], mergeKey }));
   delete patch[key];
 }
 
@@ -148,7 +141,7 @@ function listIn(object: JsonObject, key: string): unknown[] | undefined {
 /** The merge key of an item that must have one. */
 function keyOf(item: unknown, mergeKey: string): unknown {
   if (!isJsonObject(item)) throw badType('object', item);
-  const value = Object.hasOwn(item, mergeKey) ? item[mergeKey] : undefined;
+  const value = getOwn(item, mergeKey);
   if (value === undefined) throw withoutMergeKey(item, mergeKey);
   return value;
 }
@@ -173,27 +166,22 @@ function checkOrder(patched: readonly unknown[], order: readonly unknown[], merg
     if (identity(item) === identity(order[place])) at++;
     place++;
   }
-  if (at < kept.length && place >= order.length) throw misordered(patched, order);
+  if (at === kept.length || place < order.length) return;
+  const wanted = `${SET_ORDER.slice(0, -1)} list ${JSON.stringify(order)}`;
+  throw refused(`The order in patch list ${JSON.stringify(patched)} doesn't match ${wanted}`);
 }
-
-const misordered = (patched: readonly unknown[], order: readonly unknown[]): ApiError =>
-  refused(
-    `The order in patch list ${JSON.stringify(patched)} doesn't match ${SET_ORDER.slice(0, -1)} list ${JSON.stringify(order)}`,
-  );
 
 /** The one type that all elements have. */
 function elementType(lists: readonly (readonly unknown[])[]): string {
   let found: string | undefined;
-  for (const list of lists) {
-    for (const item of list) {
-      const type = item === null ? undefined : jsonKind(item);
-      if (found === undefined) {
-        if (type === undefined) throw unreadable('a list must not hold null');
-        if (Array.isArray(item)) throw listOfLists();
-        found = type;
-      } else if (type !== found) {
-        throw refused(`list element types are not identical: ${JSON.stringify(lists)}`);
-      }
+  for (const item of lists.flat()) {
+    const type = item === null ? undefined : jsonKind(item);
+    if (found === undefined) {
+      if (type === undefined) throw unreadable('a list must not hold null');
+      if (Array.isArray(item)) throw listOfLists();
+      found = type;
+    } else if (type !== found) {
+      throw refused(`list element types are not identical: ${JSON.stringify(lists)}`);
     }
   }
   if (found === undefined) throw refused('no elements in any of the given slices');
@@ -215,9 +203,7 @@ function mergeLists(meta: ListMeta, [current, patched]: readonly [unknown[], unk
   const { kept, plain } = applyItemDirectives(current as JsonObject[], patched as JsonObject[], mergeKey);
   const merged = [...kept];
   const places = new Map<string, number>();
-  merged.forEach((item, at) => {
-    keepFirst(places, identityText(item[mergeKey]), at);
-  });
+  for (const [at, item] of merged.entries()) keepFirst(places, identityText(item[mergeKey]), at);
   for (const item of plain) {
     const key = identityText(keyOf(item, mergeKey));
     const at = places.get(key);
@@ -246,7 +232,7 @@ function applyItemDirectives(
   let isReplaced = false;
   const plain: JsonObject[] = [];
   for (const item of patched) {
-    const directive = Object.hasOwn(item, DIRECTIVE) ? item[DIRECTIVE] : undefined;
+    const directive = getOwn(item, DIRECTIVE);
     if (directive === undefined) plain.push(item);
     else if (directive === 'delete') removed.add(identityText(keyOf(item, mergeKey)));
     else if (directive === 'replace') isReplaced = true;

@@ -20,14 +20,17 @@ export class QuantityError extends Error {
   }
 }
 
-const FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+/** What is said of a text that is no quantity at all. */
+export const NOT_A_QUANTITY =
+  "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 const NANO = 1_000_000_000n;
 const MAX_INT64 = (1n << 63n) - 1n;
 /** Longest text accepted, and largest power of ten: a short text must not ask for a huge number. */
 const MAX_TEXT = 256;
 const MAX_EXPONENT = 64;
 
-const DECIMAL: Readonly<Record<string, number>> = {
+/** Powers of ten and of two by suffix. */
+export const DECIMAL: Readonly<Record<string, number>> = {
   n: -9,
   u: -6,
   m: -3,
@@ -39,7 +42,7 @@ const DECIMAL: Readonly<Record<string, number>> = {
   P: 15,
   E: 18,
 };
-const BINARY: Readonly<Record<string, number>> = { Ki: 10, Mi: 20, Gi: 30, Ti: 40, Pi: 50, Ei: 60 };
+export const BINARY: Readonly<Record<string, number>> = { Ki: 10, Mi: 20, Gi: 30, Ti: 40, Pi: 50, Ei: 60 };
 const DECIMAL_SUFFIX = new Map(Object.entries(DECIMAL).map(([suffix, power]) => [power, suffix]));
 const BINARY_SUFFIX = new Map(Object.entries(BINARY).map(([suffix, power]) => [power, suffix]));
 
@@ -65,9 +68,9 @@ export function parseQuantity(text: string): Quantity {
 }
 
 function scanQuantity(text: string): Quantity {
-  if (text.length === 0 || text.length > MAX_TEXT) throw new QuantityError(FORMAT_WRONG);
+  if (text.length === 0 || text.length > MAX_TEXT) throw new QuantityError(NOT_A_QUANTITY);
   const match = /^([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)$/.exec(text);
-  if (match === null) throw new QuantityError(FORMAT_WRONG);
+  if (match === null) throw new QuantityError(NOT_A_QUANTITY);
   const [, sign = '', whole = '', fraction = '', suffix = ''] = match;
   const { factor, power, format } = parseSuffix(suffix);
   // Upstream reads a sign or a suffix alone as zero, unless the suffix takes it off its fast path.
@@ -94,7 +97,10 @@ function scanQuantity(text: string): Quantity {
  * @throws QuantityError
  */
 export function quantityText(text: string): string {
-  return knownTexts.get(text) ?? remember(knownTexts, text, canonicalText(text));
+  const known = knownTexts.get(text);
+  if (known !== undefined) return known;
+  const quantity = parseQuantity(text);
+  return remember(knownTexts, text, isKeptText(text) ? text : formatQuantity(quantity));
 }
 
 /** The amount of a value that nobody has validated yet; undefined when it is absent or none (its schema tells of that). */
@@ -125,11 +131,6 @@ export function resourceText(text: string): string {
   return formatQuantity({ nano: nano < 0n ? -milli : milli, format });
 }
 
-function canonicalText(text: string): string {
-  const quantity = parseQuantity(text);
-  return isKeptText(text) ? text : formatQuantity(quantity);
-}
-
 /** Upstream's fast path: few digits, and what it calls canonical form. */
 function isKeptText(text: string): boolean {
   const [, zeros = '', number = '', fraction = '', suffix = ''] =
@@ -142,21 +143,23 @@ function isKeptText(text: string): boolean {
     return isShort && BigInt(number) * factor <= MAX_INT64 && (BigInt(number) & 7n) !== 0n;
   }
   const scale = power - fraction.length;
-  return (
-    number.length + fraction.length <= 18 && scale >= -9 && scale % 3 === 0 && !(number + fraction).endsWith('000')
-  );
+  const digits = number + fraction;
+  return digits.length <= 18 && scale >= -9 && scale % 3 === 0 && !digits.endsWith('000');
 }
 
 const WELL_FORMED = /^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?(?:[0-9]|[1-5][0-9]))?$/;
 
-/** Tells whether a text is a quantity, without working out its amount. */
-export function isQuantity(text: string): boolean {
-  if (text.length <= MAX_TEXT && WELL_FORMED.test(text)) return true;
+/** Tells whether a text is a quantity, mostly without working out its amount. */
+export const isQuantity = (text: string): boolean => quantityProblem(text) === undefined;
+
+/** Why a text is no quantity, in upstream's words; undefined when it is one. */
+export function quantityProblem(text: string): string | undefined {
+  if (text.length <= MAX_TEXT && WELL_FORMED.test(text)) return undefined;
   try {
     parseQuantity(text);
-    return true;
-  } catch {
-    return false;
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
   }
 }
 

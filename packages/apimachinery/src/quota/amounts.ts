@@ -1,10 +1,16 @@
 /** Arithmetic on resource lists (`{cpu: '1', pods: '2'}`), exact, and the text upstream prints them as. */
-import { addQuantity, compareQuantity, formatQuantity, parseQuantity, type Quantity } from '../quantity/quantity.ts';
+import {
+  addQuantity,
+  compareQuantity,
+  exceeds,
+  formatQuantity,
+  parseQuantity,
+  type Quantity,
+  subtractQuantity,
+} from '../quantity/quantity.ts';
 
 /** Amounts by resource name. */
 export type Amounts = ReadonlyMap<string, Quantity>;
-
-const ZERO: Quantity = { nano: 0n, format: 'DecimalSI' };
 
 /** A plain number as an amount. */
 export const whole = (count: number): Quantity => ({ nano: BigInt(count) * 1_000_000_000n, format: 'DecimalSI' });
@@ -23,53 +29,36 @@ export function fromAmounts(amounts: Amounts): Record<string, string> {
   return list;
 }
 
-/** `a + b`, names of both. */
-export function plus(a: Amounts, b: Amounts): Map<string, Quantity> {
-  const sum = new Map(a);
-  for (const [name, amount] of b) {
-    const known = sum.get(name);
-    sum.set(name, known ? addQuantity(known, amount) : amount);
-  }
-  return sum;
+/** The names of both; `join` makes one amount of what both have of a name. */
+function combined(
+  a: Amounts,
+  b: Amounts,
+  join: (known: Quantity | undefined, amount: Quantity) => Quantity,
+): Map<string, Quantity> {
+  const all = new Map(a);
+  for (const [name, amount] of b) all.set(name, join(all.get(name), amount));
+  return all;
 }
+
+/** `a + b`, names of both. */
+export const plus = (a: Amounts, b: Amounts): Map<string, Quantity> =>
+  combined(a, b, (known, amount) => (known ? addQuantity(known, amount) : amount));
 
 /** `a - b`, names of both. */
-export function minus(a: Amounts, b: Amounts): Map<string, Quantity> {
-  const rest = new Map(a);
-  for (const [name, amount] of b) {
-    rest.set(
-      name,
-      addQuantity(rest.get(name) ?? { ...ZERO, format: amount.format }, { ...amount, nano: -amount.nano }),
-    );
-  }
-  return rest;
-}
+export const minus = (a: Amounts, b: Amounts): Map<string, Quantity> =>
+  combined(a, b, (known, amount) => subtractQuantity(known ?? { nano: 0n, format: amount.format }, amount));
 
 /** The larger of the two for each name of either. */
-export function larger(a: Amounts, b: Amounts): Map<string, Quantity> {
-  const most = new Map(a);
-  for (const [name, amount] of b) {
-    const known = most.get(name);
-    if (!known || compareQuantity(amount, known) > 0) most.set(name, amount);
-  }
-  return most;
-}
+export const larger = (a: Amounts, b: Amounts): Map<string, Quantity> =>
+  combined(a, b, (known, amount) => (known && compareQuantity(amount, known) <= 0 ? known : amount));
 
 /** Only the names that `keep` knows. */
-export function masked(amounts: Amounts, keep: { has(name: string): boolean }): Map<string, Quantity> {
-  return new Map([...amounts].filter(([name]) => keep.has(name)));
-}
+export const masked = (amounts: Amounts, keep: { has(name: string): boolean }): Map<string, Quantity> =>
+  new Map([...amounts].filter(([name]) => keep.has(name)));
 
 /** Names of `amounts` that go beyond `limits`; a name without a limit is never beyond. */
 export const beyond = (amounts: Amounts, limits: Amounts): Set<string> =>
-  new Set(
-    [...amounts]
-      .filter(([name, amount]) => {
-        const limit = limits.get(name);
-        return limit !== undefined && compareQuantity(amount, limit) > 0;
-      })
-      .map(([name]) => name),
-  );
+  new Set([...amounts.keys()].filter((name) => exceeds(amounts.get(name), limits.get(name))));
 
 /** True when both name the same amounts. */
 export const sameAmounts = (a: Amounts, b: Amounts): boolean =>

@@ -6,8 +6,8 @@
 import type { UnstructuredObject } from '../meta/object.ts';
 import { isFinal } from '../meta/object-state.ts';
 import type { GroupResource } from '../meta/status.ts';
-import { parseQuantity, type Quantity } from '../quantity/quantity.ts';
-import { type Amounts, larger, whole } from './amounts.ts';
+import { exceeds, parseQuantity, type Quantity } from '../quantity/quantity.ts';
+import { type Amounts, whole } from './amounts.ts';
 import { type ContainerParts, type PodSpecParts, podAmounts } from './pod-amounts.ts';
 import { claimInScope, podInScope, type QuotaSpec, type ScopeRequirement, scopesOf } from './scopes.ts';
 
@@ -28,21 +28,14 @@ export interface QuotaEvaluator {
 const ONE = whole(1);
 
 /** `count/pods`, `count/deployments.apps`. */
-export const countName = ({ group, resource }: GroupResource): string =>
-  `count/${resource}${group === '' ? '' : `.${group}`}`;
+const countName = ({ group, resource }: GroupResource): string => `count/${resource}${group === '' ? '' : `.${group}`}`;
 
 /** Counted by a plain name as well, from before there was `count/`. */
 const PLAIN_COUNTS = new Set(['configmaps', 'replicationcontrollers', 'resourcequotas', 'secrets']);
 
 const COMPUTE = ['cpu', 'memory', 'requests.cpu', 'requests.memory', 'limits.cpu', 'limits.memory'];
-const POD_NAMES = new Set([
-  ...COMPUTE,
-  'pods',
-  'count/pods',
-  'ephemeral-storage',
-  'requests.ephemeral-storage',
-  'limits.ephemeral-storage',
-]);
+const STORAGE = ['ephemeral-storage', 'requests.ephemeral-storage', 'limits.ephemeral-storage'];
+const POD_NAMES = new Set([...COMPUTE, ...STORAGE, 'pods', 'count/pods']);
 
 /** `requests.example.com/gpu`: a device, asked for under the name it has on nodes. */
 const isExtended = (name: string): boolean => name.includes('/') && !/(?:^|[./])kubernetes\.io\//.test(name);
@@ -147,13 +140,10 @@ const claimEvaluator: QuotaEvaluator = {
       ['persistentvolumeclaims', ONE],
       ['count/persistentvolumeclaims', ONE],
     ]);
-    const storage = [spec.resources?.requests?.storage, status?.allocatedResources?.storage].reduce<
-      Quantity | undefined
-    >((most, text) => {
-      if (text === undefined) return most;
-      const amount = new Map([['storage', parseQuantity(String(text))]]);
-      return larger(most ? new Map([['storage', most]]) : new Map(), amount).get('storage');
-    }, undefined);
+    const storage = [spec.resources?.requests?.storage, status?.allocatedResources?.storage]
+      .filter((text) => text !== undefined)
+      .map((text) => parseQuantity(String(text)))
+      .reduce<Quantity | undefined>((most, one) => (most && !exceeds(one, most) ? most : one), undefined);
     if (storage) usage.set('requests.storage', storage);
     const className =
       claim.metadata.annotations?.['volume.beta.kubernetes.io/storage-class'] ?? spec.storageClassName ?? '';

@@ -22,29 +22,20 @@ export const scopesOf = (spec: QuotaSpec | undefined): readonly ScopeRequirement
   ...(spec?.scopeSelector?.matchExpressions ?? []),
 ];
 
+const POD_SCOPES: Readonly<Record<string, (spec: PodSpecParts, scope: ScopeRequirement) => boolean>> = {
+  Terminating: (spec) => isTerminating(spec),
+  NotTerminating: (spec) => !isTerminating(spec),
+  BestEffort: (spec) => isBestEffort(spec),
+  NotBestEffort: (spec) => !isBestEffort(spec),
+  CrossNamespacePodAffinity: (spec) => usesOtherNamespaces(spec),
+  // Without operator and values (a plain scope) it is about every Pod that has a class.
+  PriorityClass: ({ priorityClassName = '' }, scope) => nameMatches(priorityClassName, scope),
+};
+
 /** Whether a Pod is within one scope. */
-export function podInScope(pod: Target, scope: ScopeRequirement): boolean {
-  const spec = (pod['spec'] ?? {}) as PodSpecParts;
-  switch (scope.scopeName) {
-    case 'Terminating':
-      return isTerminating(spec);
-    case 'NotTerminating':
-      return !isTerminating(spec);
-    case 'BestEffort':
-      return isBestEffort(pod);
-    case 'NotBestEffort':
-      return !isBestEffort(pod);
-    case 'CrossNamespacePodAffinity':
-      return usesOtherNamespaces(spec);
-    case 'PriorityClass': {
-      const { priorityClassName: name = '' } = spec;
-      // Without operator and values (a plain scope) it is about every Pod that has a class.
-      return name === '' && scope.operator === 'Exists' ? false : nameMatches(name, scope);
-    }
-    default:
-      return false;
-  }
-}
+export const podInScope = (pod: Target, scope: ScopeRequirement): boolean =>
+  Object.hasOwn(POD_SCOPES, scope.scopeName) &&
+  POD_SCOPES[scope.scopeName]!((pod['spec'] ?? {}) as PodSpecParts, scope);
 
 /** Whether a claim is within one scope; only classes of volume attributes are known for claims. */
 export function claimInScope(claim: Target, scope: ScopeRequirement): boolean {
@@ -65,27 +56,21 @@ export function claimInScope(claim: Target, scope: ScopeRequirement): boolean {
   return names.some((name) => nameMatches(name, scope));
 }
 
-function nameMatches(name: string, { operator, values = [] }: ScopeRequirement): boolean {
-  switch (operator) {
-    case 'In':
-      return name !== '' && values.includes(name);
-    case 'NotIn':
-      return !values.includes(name);
-    case 'Exists':
-      return name !== '';
-    case 'DoesNotExist':
-      return name === '';
-    default:
-      return false;
-  }
-}
+const OPERATORS: Readonly<Record<string, (name: string, values: readonly string[]) => boolean>> = {
+  In: (name, values) => name !== '' && values.includes(name),
+  NotIn: (name, values) => !values.includes(name),
+  Exists: (name) => name !== '',
+  DoesNotExist: (name) => name === '',
+};
+
+const nameMatches = (name: string, { operator, values = [] }: ScopeRequirement): boolean =>
+  Object.hasOwn(OPERATORS, operator) && OPERATORS[operator]!(name, values);
 
 const isTerminating = ({ activeDeadlineSeconds }: PodSpecParts): boolean =>
   typeof activeDeadlineSeconds === 'number' && activeDeadlineSeconds >= 0;
 
 /** Nothing is asked for and nothing is limited: the class BestEffort, worked out from the spec. */
-function isBestEffort(pod: Target): boolean {
-  const spec = (pod['spec'] ?? {}) as PodSpecParts;
+function isBestEffort(spec: PodSpecParts): boolean {
   const all = [...(spec.containers ?? []), ...(spec.initContainers ?? []), { resources: spec.resources }];
   return all.every(({ resources }) =>
     [resources?.requests, resources?.limits].every((list) =>

@@ -81,8 +81,7 @@ function compile(schema: Schema): Walk {
 
 function rewriteOf(schema: Schema): Rewrite | undefined {
   if (schema.format === 'byte') return rewriteBytes;
-  const name = goTypeName(schema);
-  return name === undefined ? undefined : REWRITES.get(name);
+  return REWRITES.get(goTypeName(schema) ?? '');
 }
 
 /** Letters at the end of which some bits mean nothing: Go ignores them, and writes them as 0. */

@@ -2,7 +2,7 @@
 import { isBase64 } from '../meta/base64.ts';
 import { jsonKind, wrongTypeText } from '../meta/go-text.ts';
 import { isJsonObject } from '../meta/own-property.ts';
-import { isQuantity, parseQuantity } from '../quantity/quantity.ts';
+import { NOT_A_QUANTITY, quantityProblem as quantityProblemOf } from '../quantity/quantity.ts';
 import { parseGoTime } from './go-time.ts';
 import type { OddNumbers } from './scan-json.ts';
 import { FORMS, formOf, goTypeName, isQuantitySchema, type Schema, UNSIGNED } from './schema.ts';
@@ -21,10 +21,7 @@ export const problemText = (schema: Schema, value: unknown, numbers?: OddNumbers
 /** True for a Go type that does not decode as its schema says. */
 export const hasOwnDecoder = (schema: Schema): boolean => ownDecoder(schema) !== undefined;
 
-const ownDecoder = (schema: Schema): Decode | undefined => {
-  const name = goTypeName(schema);
-  return name === undefined ? undefined : OWN_DECODERS.get(name);
-};
+const ownDecoder = (schema: Schema): Decode | undefined => OWN_DECODERS.get(goTypeName(schema) ?? '');
 
 /** What is wrong with a value that is not null. */
 type Decode = (value: unknown, place: Place, schema: Schema) => string | undefined;
@@ -67,18 +64,9 @@ function problemOf(schema: Schema, value: unknown, place: Place): string | undef
 
 function quantityProblem(value: unknown, place: Place): string | undefined {
   // Any other JSON is text that is no quantity.
-  if (typeof value !== 'string' && !isNumber(value)) return NO_QUANTITY;
-  const text = (typeof value === 'string' ? value : tokenOf(value, place)).trim();
-  if (isQuantity(text)) return undefined;
-  try {
-    parseQuantity(text);
-    return undefined;
-  } catch (error) {
-    return (error as Error).message;
-  }
+  if (typeof value !== 'string' && !isNumber(value)) return NOT_A_QUANTITY;
+  return quantityProblemOf((typeof value === 'string' ? value : tokenOf(value, place)).trim());
 }
-
-const NO_QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 function schemaOrBoolProblem(value: unknown, place: Place, schema: Schema): string | undefined {
   if (isJsonObject(value)) return formProblem(value, place, schema);
@@ -146,18 +134,13 @@ function objectProblem(value: unknown, place: Place, schema: Schema): string | u
   return undefined;
 }
 
-interface Range {
-  readonly low: bigint;
-  readonly high: bigint;
-}
-
 const RANGES = {
   int32: { low: -(2n ** 31n), high: 2n ** 31n - 1n },
   uint32: { low: 0n, high: 2n ** 32n - 1n },
   int64: { low: -(2n ** 63n), high: 2n ** 63n - 1n },
-} as const satisfies Record<string, Range>;
+};
 
-function isInteger(token: string, { low, high }: Range): boolean {
+function isInteger(token: string, { low, high }: (typeof RANGES)['int32']): boolean {
   if (token.length > INT64_LENGTH || !/^-?\d+$/.test(token)) return false;
   const value = BigInt(token);
   return value >= low && value <= high && (low < 0n || !token.startsWith('-'));

@@ -4,7 +4,7 @@
  */
 import { goQuote } from '../meta/go-text.ts';
 
-export interface GoTime {
+interface GoTime {
   /** Seconds since 1970. */
   readonly seconds: number;
   /** Digits behind the seconds, as written. */

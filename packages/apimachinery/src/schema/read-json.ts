@@ -31,8 +31,6 @@ export interface NumberOptions {
 /** Deepest nesting accepted. Every walk over a parsed value may recurse, so it must stay far below the stack's end. */
 export const MAX_DEPTH = 1000;
 
-const NONE: readonly string[] = Object.freeze([]);
-const NOTHING: { readonly numbers?: OddNumbers } = {};
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /**
@@ -62,16 +60,10 @@ export async function parseJsonInPieces(
   const { error, inexact, duplicates, numbers } = reader.findings();
   if (error !== undefined) throw badRequest(`json parse error: ${error}`);
   // A later member of the same name may have put another value in its place.
-  if (inexact !== undefined && (duplicates.length === 0 || isOdd(reader.value))) {
+  if (inexact !== undefined && (duplicates.length === 0 || censusOf(reader.value).odd)) {
     throw inexactNumber(inexact.text, inexact.path);
   }
   return { value: reader.value, duplicates: () => [...duplicates], ...(numbers.size > 0 && { numbers }) };
-}
-
-function isOdd(value: unknown): boolean {
-  const census = { members: 0, odd: false };
-  takeCensus(value, census);
-  return census.odd;
 }
 
 function parseText(text: string): unknown {
@@ -86,10 +78,9 @@ function examined(
   text: string,
   { value, members, hasOddNumbers, wideIntegers, validatedByType }: NumberOptions & Scan & { readonly value: unknown },
 ): ParsedJson {
-  const census = { members: 0, odd: false };
-  takeCensus(value, census);
+  const census = censusOf(value);
   const oddNumbers = validatedByType === true && (census.odd || hasOddNumbers);
-  const { numbers } = oddNumbers ? locateInJson(text, { oddNumbers }) : NOTHING;
+  const numbers = oddNumbers ? locateInJson(text, { oddNumbers }).numbers : undefined;
   if (census.odd && !oddNumbers) {
     const { inexact } = locateInJson(text, { wideIntegers });
     if (inexact !== undefined) throw inexactNumber(inexact.text, inexact.path);
@@ -98,8 +89,8 @@ function examined(
   const exact = census.odd && wideIntegers === true ? parseWide(text) : value;
   return {
     value: exact,
-    duplicates: () => (clean ? [...NONE] : locateInJson(text).duplicates),
-    ...(numbers !== undefined && numbers.size > 0 && { numbers }),
+    duplicates: () => (clean ? [] : locateInJson(text).duplicates),
+    ...(numbers?.size && { numbers }),
   };
 }
 
@@ -147,6 +138,12 @@ interface Census {
   members: number;
   /** A number lies where doubles have gaps wider than one, or overflowed. */
   odd: boolean;
+}
+
+function censusOf(value: unknown): Census {
+  const census = { members: 0, odd: false };
+  takeCensus(value, census);
+  return census;
 }
 
 function takeCensus(value: unknown, census: Census): void {

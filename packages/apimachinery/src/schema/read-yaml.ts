@@ -76,12 +76,7 @@ const START_OF_TEXT = '\u001f';
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
 const CONTROL = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff]/;
 
-interface Loaded {
-  readonly document: Document;
-  readonly value: unknown;
-}
-
-function load(given: string, options: NumberOptions = {}): Loaded {
+function load(given: string, options: NumberOptions = {}): { readonly document: Document; readonly value: unknown } {
   if (CONTROL.test(given)) throw badRequest('yaml: control characters are not allowed');
   assertShallow(given);
   try {
@@ -114,10 +109,8 @@ function load(given: string, options: NumberOptions = {}): Loaded {
     if (more !== undefined) throw badRequest('yaml: a single document is expected, found several');
     endAsWritten(document, text);
     const loose: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
-    return {
-      document,
-      value: toJson(loose, '', { left: MAX_EXPANDED, depth: 0, wide: options.wideIntegers === true }),
-    };
+    const budget = { left: MAX_EXPANDED, depth: 0, wide: options.wideIntegers === true };
+    return { document, value: toJson(loose, '', budget) };
   } catch (error) {
     if (error instanceof Error && error.name === 'ApiError') throw error;
     throw badRequest(`yaml: ${(error as Error).message}`);
@@ -133,14 +126,11 @@ function endAsWritten(document: Document, text: string): void {
   if ((last.range?.[1] ?? 0) >= text.length && last.value.endsWith('\n')) last.value = last.value.slice(0, -1);
 }
 
-const describe = (
-  problem: { readonly message: string; readonly pos: readonly number[] },
-  lines: LineCounter,
-): string => {
-  const { line } = lines.linePos(problem.pos[0]!);
-  const first = problem.message.split('\n')[0]!;
+function describe({ message, pos }: Document['errors'][number], lines: LineCounter): string {
+  const { line } = lines.linePos(pos[0]);
+  const first = message.split('\n')[0]!;
   return line === 0 ? first : `line ${line}: ${first}`;
-};
+}
 
 const INT = 'tag:yaml.org,2002:int';
 const FLOAT = 'tag:yaml.org,2002:float';
@@ -208,22 +198,21 @@ function toJson(value: unknown, path: string, budget: Budget): unknown {
     case 'undefined':
       return null;
     case 'object':
-      break;
+      return value === null ? null : containerToJson(value, path, budget);
     default:
       return value;
   }
-  if (value === null) return null;
+}
+
+function containerToJson(value: object, path: string, budget: Budget): unknown {
   if (++budget.depth > MAX_DEPTH) throw badRequest(`yaml: exceeded the maximum depth of ${MAX_DEPTH}`);
-  let out: unknown;
-  if (Array.isArray(value)) {
-    out = value.map((item, i) => toJson(item, `${path}[${i}]`, budget));
-  } else {
-    const object: Record<string, unknown> = {};
+  let out: unknown[] | Record<string, unknown> = {};
+  if (Array.isArray(value)) out = value.map((item, i) => toJson(item, `${path}[${i}]`, budget));
+  else {
     for (const [key, member] of value instanceof Map ? value : Object.entries(value)) {
       const name = String(key);
-      setOwn(object, name, toJson(member, path === '' ? name : `${path}.${name}`, budget));
+      setOwn(out, name, toJson(member, path === '' ? name : `${path}.${name}`, budget));
     }
-    out = object;
   }
   budget.depth--;
   return out;
@@ -232,7 +221,7 @@ function toJson(value: unknown, path: string, budget: Budget): unknown {
 /** Keys given twice in one mapping, as Go's reader names them: by the line of the value that came too late. */
 function duplicateKeys(document: Document, text: string): string[] {
   const found: string[] = [];
-  if (document.contents !== null) findDuplicates(document.contents as Node, lineCounter(text), found);
+  findDuplicates(document.contents, lineCounter(text), found);
   return found;
 }
 
@@ -245,9 +234,8 @@ function findDuplicates(node: unknown, lineAt: (offset: number) => number, found
       // A merge key (`<<`) is a symbol and may come again.
       if (seen.has(key) && typeof key !== 'symbol' && found.length < MAX_FINDINGS) {
         const late = ((pair.value ?? pair.key) as Node).range ?? (pair.key as Node).range;
-        found.push(
-          `line ${lineAt(late?.[0] ?? 0)}: key ${typeof key === 'string' ? JSON.stringify(key) : String(key)} already set in map`,
-        );
+        const shown = typeof key === 'string' ? JSON.stringify(key) : String(key);
+        found.push(`line ${lineAt(late?.[0] ?? 0)}: key ${shown} already set in map`);
       }
       seen.add(key);
       findDuplicates(pair.value, lineAt, found);

@@ -16,7 +16,7 @@ export interface OddNumber {
 /** By path: `spec.ports[0].port`. */
 export type OddNumbers = ReadonlyMap<string, OddNumber>;
 
-export interface JsonFindings {
+interface JsonFindings {
   readonly duplicates: string[];
   /** When asked for: the first of them, at most MAX_ODD_NUMBERS. */
   readonly numbers: OddNumbers;
@@ -33,14 +33,14 @@ const NONE: OddNumbers = new Map();
 
 class Stop extends Error {}
 
+interface ReaderOptions {
+  readonly build: boolean;
+  readonly wideIntegers?: boolean | undefined;
+  readonly oddNumbers?: boolean | undefined;
+}
+
 /** Reads a whole document, building nothing. */
-export function locateInJson(
-  text: string,
-  options: {
-    readonly wideIntegers?: boolean | undefined;
-    readonly oddNumbers?: boolean;
-  } = {},
-): JsonFindings {
+export function locateInJson(text: string, options: Omit<ReaderOptions, 'build'> = {}): JsonFindings {
   const reader = new JsonReader(text, { build: false, ...options });
   reader.read(text.length + 1);
   return reader.findings();
@@ -76,18 +76,7 @@ export class JsonReader {
   #expected: Expected = 'value';
   #root: unknown;
 
-  constructor(
-    text: string,
-    {
-      build,
-      wideIntegers = false,
-      oddNumbers = false,
-    }: {
-      readonly build: boolean;
-      readonly wideIntegers?: boolean | undefined;
-      readonly oddNumbers?: boolean | undefined;
-    },
-  ) {
+  constructor(text: string, { build, wideIntegers = false, oddNumbers = false }: ReaderOptions) {
     this.#text = text;
     this.#build = build;
     this.#wide = wideIntegers;
@@ -248,10 +237,6 @@ export class JsonReader {
     return text;
   }
 
-  #keys(): (string | number)[] {
-    return this.#stack.map(({ value, key, index }) => (Array.isArray(value) ? index : key));
-  }
-
   #string(isKey: boolean): string {
     const start = this.#at++;
     let isPlain = true;
@@ -290,15 +275,18 @@ export class JsonReader {
       this.#at++;
       this.#fail('in numeric literal');
     }
-    this.#at += match[0].length;
+    const [text] = match;
+    this.#at += text.length;
     if (this.#numbers !== undefined && this.#numbers.size < MAX_ODD_NUMBERS) {
-      if (String(Number(match[0])) !== match[0])
-        this.#numbers.set(this.#path(), { text: match[0], keys: this.#keys() });
-      return Number(match[0]);
+      if (String(Number(text)) !== text) {
+        const keys = this.#stack.map(({ value, key, index }) => (Array.isArray(value) ? index : key));
+        this.#numbers.set(this.#path(), { text, keys });
+      }
+      return Number(text);
     }
-    const isKept = this.#wide ? Number.isFinite(Number(match[0])) : isExact(match[0]);
-    if (this.#inexact === undefined && !isKept) this.#inexact = { text: match[0], path: this.#path() };
-    return this.#wide ? readNumber(match[0]) : Number(match[0]);
+    const isKept = this.#wide ? Number.isFinite(Number(text)) : isExact(text);
+    if (this.#inexact === undefined && !isKept) this.#inexact = { text, path: this.#path() };
+    return this.#wide ? readNumber(text) : Number(text);
   }
 
   #word<T>(word: string, value: T): T {
@@ -314,7 +302,7 @@ export class JsonReader {
 const isHex = (c: number): boolean => (c >= 0x30 && c <= 0x39) || (c >= 0x41 && c <= 0x46) || (c >= 0x61 && c <= 0x66);
 
 /** An integer must be written out again as it came in; a fraction or exponent asks for a double and has to be finite. */
-export function isExact(token: string): boolean {
+function isExact(token: string): boolean {
   const value = Number(token);
   if (!Number.isFinite(value)) return false;
   if (Number.isSafeInteger(value) || /[.eE]/.test(token)) return true;

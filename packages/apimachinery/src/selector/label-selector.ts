@@ -185,15 +185,12 @@ function requirementProblem(key: string, operator: LabelOperator, values: readon
       if (values.length > 0) problems.push(`${listed}: values set must be empty for exists and does not exist`);
       break;
     case 'gt':
-    case 'lt':
-      if (parseInt64(values[0] ?? '') === undefined) {
-        problems.push(
-          `values[0]: Invalid value: ${JSON.stringify(values[0] ?? '')}: for 'Gt', 'Lt' operators, the value must be an integer`,
-        );
-      }
-      break;
-    default:
-      break;
+    case 'lt': {
+      const [value = ''] = values;
+      const first = `values[0]: Invalid value: ${JSON.stringify(value)}`;
+      if (parseInt64(value) !== undefined) break;
+      problems.push(`${first}: for 'Gt', 'Lt' operators, the value must be an integer`);
+    }
   }
   values.forEach((value, i) => {
     const errors = checkLabelValue(value);
@@ -225,7 +222,7 @@ function scan(text: string): Token[] {
     } else if (SPECIAL.includes(c)) {
       // Longest operator first: "!=" and "==" before "!" and "=".
       const two = text.slice(i, i + 2);
-      const kind = two.length === 2 && OPERATORS.has(two) ? two : c;
+      const kind = OPERATORS.has(two) ? two : c;
       tokens.push({ kind: (OPERATORS.has(kind) ? kind : 'bad') as TokenKind, text: kind });
       i += kind.length;
     } else {
@@ -239,7 +236,6 @@ function scan(text: string): Token[] {
   return tokens;
 }
 
-const failure = (text: string): Error => badRequest(text);
 const inRequirement = (text: string): Error => badRequest(`unable to parse requirement: ${text}`);
 
 class Parser {
@@ -267,26 +263,23 @@ class Parser {
       const first = this.#peek();
       if (first.kind === 'end') return requirements;
       if (first.kind !== 'identifier' && first.kind !== '!') {
-        throw failure(`found '${first.text}', expected: !, identifier, or 'end of string'`);
+        throw badRequest(`found '${first.text}', expected: !, identifier, or 'end of string'`);
       }
       requirements.push(this.#requirement());
       const next = this.#take();
       if (next.kind === 'end') return requirements;
-      if (next.kind !== ',') throw failure(`found '${next.text}', expected: ',' or 'end of string'`);
+      if (next.kind !== ',') throw badRequest(`found '${next.text}', expected: ',' or 'end of string'`);
       const after = this.#peek();
       if (after.kind !== 'identifier' && after.kind !== '!') {
-        throw failure(`found '${after.text}', expected: identifier after ','`);
+        throw badRequest(`found '${after.text}', expected: identifier after ','`);
       }
     }
   }
 
   #requirement(): LabelRequirement {
-    let absent = false;
-    let token = this.#take();
-    if (token.kind === '!') {
-      absent = true;
-      token = this.#take();
-    }
+    const absent = this.#peek().kind === '!';
+    if (absent) this.#take();
+    const token = this.#take();
     if (token.kind !== 'identifier') throw inRequirement(`found '${token.text}', expected: identifier`);
     const key = token.text;
     const keyErrors = checkQualifiedName(key);
@@ -352,9 +345,8 @@ class Parser {
         values.push(token.text);
         expectValue = false;
       } else {
-        throw inRequirement(
-          `found '${token.text}', expected: ${isFirst ? "',', ')' or identifier" : expectValue ? "',', or identifier" : "',' or ')'"}`,
-        );
+        const later = expectValue ? "',', or identifier" : "',' or ')'";
+        throw inRequirement(`found '${token.text}', expected: ${isFirst ? "',', ')' or identifier" : later}`);
       }
     }
   }

@@ -68,31 +68,27 @@ function validateNodeTerm(errors: FieldError[], term: unknown, path: string): vo
 const valuesOf = (requirement: unknown): readonly unknown[] => listAt(requirement, 'values');
 
 function validateNodeExpression(requirement: unknown, path: string): readonly FieldError[] {
-  const errors = validateOperator(requirement, path, SINGLE);
+  const errors = validateOperator(requirement, path, ['Gt', 'Lt']);
   const key = textAt(requirement, 'key');
   const details = checkQualifiedName(key);
   return details.length === 0 ? errors : [...errors, ...invalidEach(`${path}.key`, key, details)];
 }
 
-const SINGLE = ['Gt', 'Lt'];
-
 /** `single` are the operators that compare with one number. */
 function validateOperator(requirement: unknown, path: string, single: readonly string[] = []): readonly FieldError[] {
   const values = valuesOf(requirement);
   const operator = textAt(requirement, 'operator');
+  const at = `${path}.values`;
   if (operator === 'In' || operator === 'NotIn') {
-    return values.length > 0
-      ? NONE
-      : [required(`${path}.values`, "must be specified when `operator` is 'In' or 'NotIn'")];
+    return values.length > 0 ? NONE : [required(at, "must be specified when `operator` is 'In' or 'NotIn'")];
   }
   if (operator === 'Exists' || operator === 'DoesNotExist') {
     const text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
-    return values.length === 0 ? NONE : [forbidden(`${path}.values`, text)];
+    return values.length === 0 ? NONE : [forbidden(at, text)];
   }
   if (single.includes(operator)) {
-    return values.length === 1
-      ? NONE
-      : [required(`${path}.values`, "must be specified single value when `operator` is 'Lt' or 'Gt'")];
+    const text = "must be specified single value when `operator` is 'Lt' or 'Gt'";
+    return values.length === 1 ? NONE : [required(at, text)];
   }
   return [invalid(`${path}.operator`, operator, NOT_AN_OPERATOR)];
 }
@@ -158,9 +154,8 @@ export function validateTopologySpread(errors: FieldError[], spec: unknown, path
   const pairOf = (constraint: unknown): string =>
     `{${textAt(constraint, 'topologyKey')}, ${textAt(constraint, 'whenUnsatisfiable')}}`;
   const lastOf = new Map<string, number>();
-  validateEach(errors, constraints, (constraint, i) => {
+  constraints.forEach((constraint, i) => {
     lastOf.set(pairOf(constraint), i);
-    return [];
   });
   validateEach(errors, constraints, (constraint, i) => {
     const at = `${path}[${i}]`;
@@ -169,9 +164,7 @@ export function validateTopologySpread(errors: FieldError[], spec: unknown, path
     if (typeof skew !== 'number' || skew <= 0) errors.push(invalid(`${at}.maxSkew`, skew, 'must be greater than zero'));
     if (textAt(constraint, 'topologyKey') === '') errors.push(required(`${at}.topologyKey`, 'can not be empty'));
     const action = textAt(constraint, 'whenUnsatisfiable');
-    if (!UNSATISFIABLE.includes(action)) {
-      errors.push(unsupported(`${at}.whenUnsatisfiable`, action, UNSATISFIABLE));
-    }
+    if (!UNSATISFIABLE.includes(action)) errors.push(unsupported(`${at}.whenUnsatisfiable`, action, UNSATISFIABLE));
     const pair = pairOf(constraint);
     // All but the last of a pair are reported.
     if (lastOf.get(pair) !== i) errors.push(duplicate(`${at}.{topologyKey, whenUnsatisfiable}`, pair));

@@ -1,7 +1,9 @@
 /** Kubernetes quantities. */
 import {
   addQuantity,
+  BINARY,
   compareQuantity,
+  DECIMAL,
   isQuantity,
   parseQuantity,
   type Quantity,
@@ -36,9 +38,6 @@ function parse(text: string): Boxed {
   }
 }
 
-/** Powers of ten and of two by suffix. */
-const DECIMAL: Readonly<Record<string, number>> = { n: -9, u: -6, m: -3, '': 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 };
-const BINARY: Readonly<Record<string, number>> = { Ki: 10, Mi: 20, Gi: 30, Ti: 40, Pi: 50, Ei: 60 };
 const MAX_DIGITS = 18;
 
 function exactOf(text: string): Amount['exact'] {
