@@ -1,6 +1,7 @@
 /** CEL values as plain JSON. */
 
 import { encodeBase64 } from '@coracle/apimachinery/meta/base64';
+import { setOwn } from '@coracle/apimachinery/meta/own-property';
 import { CelEvaluationError, CelTypeNameError } from './errors.ts';
 import { formatDuration, formatTimestamp } from './time.ts';
 import { stringOf } from './to-string.ts';
@@ -76,12 +77,7 @@ function record(entries: readonly (readonly [string, unknown])[]): Record<string
   const result: Record<string, unknown> = {};
   for (const [name, item] of entries) {
     if (item instanceof CelOptional && item.value === undefined) continue;
-    Object.defineProperty(result, name, {
-      value: celToJson(item),
-      enumerable: true,
-      writable: true,
-      configurable: true,
-    });
+    setOwn(result, name, celToJson(item));
   }
   return result;
 }

@@ -77,8 +77,7 @@ class Parser {
   }
 
   #expect(sign: string): Token {
-    const token = this.#accept(sign);
-    return token ?? this.#unexpected(this.#peek(), `'${sign}'`);
+    return this.#accept(sign) ?? this.#unexpected(this.#peek(), `'${sign}'`);
   }
 
   /** Ends the parse at a token that cannot stand there. */
@@ -175,8 +174,7 @@ class Parser {
     const name = this.#fieldName();
     const open = optional || name.kind === 'quoted' ? undefined : this.#accept('(');
     if (open === undefined) return { op: 'select', at, operand, field: name.text, test: false, optional };
-    const args = this.#arguments();
-    return this.#macro(open.at, name.text, operand, args) ?? call(open.at, name.text, args, operand);
+    return this.#call(open.at, name.text, operand);
   }
 
   #fieldName(): Token {
@@ -193,8 +191,10 @@ class Parser {
     return args;
   }
 
-  #macro(at: number, name: string, target: Expr | undefined, args: readonly Expr[]): Expr | undefined {
-    return expandMacro({ at, name, target, args }, this.#environment);
+  /** What a macro makes of a call, or the call itself. */
+  #call(at: number, name: string, target: Expr | undefined): Expr {
+    const args = this.#arguments();
+    return expandMacro({ at, name, target, args }, this.#environment) ?? call(at, name, args, target);
   }
 
   #primary(minus: number | undefined): Expr {
@@ -252,9 +252,7 @@ class Parser {
     if (RESERVED.has(token.text)) throw new SourceError(token.at, `reserved identifier: ${token.text}`);
     const name = dot + token.text;
     const open = this.#accept('(');
-    if (open === undefined) return { op: 'ident', at: token.at, name };
-    const args = this.#arguments();
-    return this.#macro(open.at, name, undefined, args) ?? call(open.at, name, args);
+    return open === undefined ? { op: 'ident', at: token.at, name } : this.#call(open.at, name, undefined);
   }
 
   /** `Name{`, `a.b.Name{`: only names joined by dots may stand before the brace. */
@@ -268,8 +266,7 @@ class Parser {
     const open = this.#tokens[ahead];
     if (open?.kind !== 'sign' || open.text !== '{') return undefined;
     this.#next = ahead + 1;
-    const fields = this.#entries('}', () => {
-      const optional = this.#accept('?') !== undefined;
+    const fields = this.#entries('}', (optional) => {
       const field = this.#fieldName();
       const colon = this.#expect(':');
       return { at: colon.at, name: field.text, value: this.#expr(), optional };
@@ -278,16 +275,12 @@ class Parser {
   }
 
   #list(at: number): Expr {
-    const items = this.#entries(']', () => {
-      const optional = this.#accept('?') !== undefined;
-      return { value: this.#expr(), optional };
-    });
+    const items = this.#entries(']', (optional) => ({ value: this.#expr(), optional }));
     return { op: 'list', at, items };
   }
 
   #map(at: number): Expr {
-    const entries = this.#entries('}', () => {
-      const optional = this.#accept('?') !== undefined;
+    const entries = this.#entries('}', (optional) => {
       const key = this.#expr();
       const colon = this.#expect(':');
       return { at: colon.at, key, value: this.#expr(), optional };
@@ -296,7 +289,7 @@ class Parser {
   }
 
   /** Comma-separated, with an optional comma at the end. */
-  #entries<T>(close: string, entry: () => T): T[] {
+  #entries<T>(close: string, entry: (optional: boolean) => T): T[] {
     const entries: T[] = [];
     // `[,]` is what the grammar makes of an optional list and an optional comma.
     if (this.#accept(',') !== undefined) {
@@ -304,7 +297,7 @@ class Parser {
       return entries;
     }
     while (this.#accept(close) === undefined) {
-      entries.push(entry());
+      entries.push(entry(this.#accept('?') !== undefined));
       if (this.#accept(',') === undefined) {
         this.#expect(close);
         break;

@@ -132,27 +132,27 @@ function wrapMap(raw: unknown, wrap: (raw: unknown) => unknown): unknown {
 }
 
 function objectType(schema: Schema, name: string): CelType {
-  let fields: Map<string, CelField> | undefined;
-  const resolve = (): Map<string, CelField> => {
-    const found = new Map<string, CelField>();
-    for (const [property, child] of Object.entries(schema.properties ?? {})) {
-      const escaped = escapeProperty(property);
-      if (escaped === undefined) continue;
-      const type = typeOfNode(child, isEmbedded(child), `${name}.${escaped}`);
-      if (type !== undefined) found.set(escaped, { property, type, nullIsAbsent: true });
-    }
-    return found;
-  };
+  let fields: ReadonlyMap<string, CelField> | undefined;
   return {
     kind: 'object',
     name,
     params: [],
     maxElements: 0,
     field(escaped) {
-      fields ??= resolve();
+      fields ??= fieldsOf(schema, name);
       return fields.get(escaped);
     },
   };
+}
+
+function fieldsOf({ properties = {} }: Schema, name: string): Map<string, CelField> {
+  const found = new Map<string, CelField>();
+  for (const [property, child] of Object.entries(properties)) {
+    const escaped = escapeProperty(property);
+    const type = escaped && typeOfNode(child, isEmbedded(child), `${name}.${escaped}`);
+    if (escaped && type) found.set(escaped, { property, type, nullIsAbsent: true });
+  }
+  return found;
 }
 
 const TEXT: Schema = { type: 'string' };

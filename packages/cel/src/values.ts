@@ -133,18 +133,16 @@ export function isPlainObject(value: unknown): value is Readonly<Record<string, 
   return prototype === Object.prototype || prototype === null;
 }
 
+const PRIMITIVES: Readonly<Record<string, string>> = {
+  boolean: 'bool',
+  string: 'string',
+  number: 'int',
+  bigint: 'int',
+};
+
 /** What `type(x)` prints, and messages say. */
 export function runtimeTypeName(value: unknown): string {
-  switch (typeof value) {
-    case 'boolean':
-      return 'bool';
-    case 'string':
-      return 'string';
-    case 'number':
-    case 'bigint':
-      return 'int';
-    default:
-  }
+  if (typeof value !== 'object') return PRIMITIVES[typeof value] ?? 'map';
   if (value === null) return 'null_type';
   if (Array.isArray(value)) return 'list';
   if (value instanceof CelDouble) return 'double';

@@ -47,16 +47,11 @@ function conflictMessage(conflicts: readonly ApplyConflict[]): string {
   if (conflicts.length === 1 && first !== undefined) {
     return `Apply failed with 1 conflict: conflict with ${managerText(first)}: ${pathText(first.path)}`;
   }
-  const byManager = new Map<string, string[]>();
-  for (const conflict of conflicts.slice(0, REPORTED_CONFLICTS)) {
-    const name = sortName(conflict);
-    const line = `- ${pathText(conflict.path)}`;
-    const known = byManager.get(name);
-    // A large object has tens of thousands of them: added to one list, not copied each time.
-    if (known === undefined) byManager.set(name, [`conflicts with ${managerText(conflict)}:`, line]);
-    else known.push(line);
-  }
-  const lines = [...byManager.keys()].sort().flatMap((name) => byManager.get(name)!);
+  const byManager = Map.groupBy(conflicts.slice(0, REPORTED_CONFLICTS), sortName);
+  const lines = [...byManager.keys()].sort().flatMap((name) => {
+    const own = byManager.get(name)!;
+    return [`conflicts with ${managerText(own[0]!)}:`, ...own.map(({ path }) => `- ${pathText(path)}`)];
+  });
   if (conflicts.length > REPORTED_CONFLICTS) lines.push(`and ${conflicts.length - REPORTED_CONFLICTS} more`);
   return `Apply failed with ${conflicts.length} conflicts: ${lines.join('\n')}`;
 }

@@ -2,9 +2,10 @@
 import { goJson, sortMembers } from '../meta/go-text.ts';
 import { byteLength } from '../meta/name-rules.ts';
 import type { DeepReadonly, UnstructuredObject } from '../meta/object.ts';
-import { getOwn, isJsonObject, type JsonObject } from '../meta/own-property.ts';
+import { isJsonObject, type JsonObject } from '../meta/own-property.ts';
 import { ANNOTATIONS_LIMIT } from '../meta/validate-object-meta.ts';
 import type { Schema } from '../schema/schema.ts';
+import { valueAt } from '../types/read-value.ts';
 import { compareObjects } from './compare.ts';
 import { difference, EMPTY_SET, type FieldSet } from './field-set.ts';
 import { toFieldSet } from './to-field-set.ts';
@@ -12,9 +13,7 @@ import { toFieldSet } from './to-field-set.ts';
 export const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 function annotationOf(object: unknown): string | undefined {
-  const metadata = isJsonObject(object) ? getOwn(object, 'metadata') : undefined;
-  const annotations = isJsonObject(metadata) ? getOwn(metadata, 'annotations') : undefined;
-  const text = isJsonObject(annotations) ? getOwn(annotations, LAST_APPLIED) : undefined;
+  const text = valueAt(object, 'metadata', 'annotations', LAST_APPLIED);
   return typeof text === 'string' && text !== '' ? text : undefined;
 }
 

@@ -232,7 +232,7 @@ export function wholeUnits({ nano }: Quantity): bigint {
 }
 
 /** In thousandths, rounded away from zero: `250m` -> 250, `2` -> 2000. Never beyond 64 bits, as upstream. */
-export const milliValue = (quantity: Quantity): number => scaled(quantity, 1_000_000n);
+export const milliValue = (quantity: Quantity): number => scaled(quantity, MILLI);
 
 /** In whole units, rounded away from zero. Never beyond 64 bits, as upstream: so it is finite, and still larger than all there is. */
 export const quantityValue = (quantity: Quantity): number => scaled(quantity, NANO);
@@ -257,13 +257,9 @@ export function quantityToBytes(quantity: Quantity | string): number {
 }
 
 /** A byte count as a binary quantity. */
-export const quantityFromBytes = (bytes: number | bigint): Quantity => ({
-  nano: BigInt(bytes) * NANO,
-  format: 'BinarySI',
-});
+export const quantityFromBytes = (bytes: number | bigint): Quantity => inNano(BigInt(bytes) * NANO, 'BinarySI');
 
 /** A count of thousandths as a decimal quantity. */
-export const quantityFromMilli = (milli: number | bigint): Quantity => ({
-  nano: BigInt(milli) * 1_000_000n,
-  format: 'DecimalSI',
-});
+export const quantityFromMilli = (milli: number | bigint): Quantity => inNano(BigInt(milli) * MILLI, 'DecimalSI');
+
+const inNano = (nano: bigint, format: QuantityFormat): Quantity => ({ nano, format });

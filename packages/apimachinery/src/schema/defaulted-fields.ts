@@ -1,5 +1,4 @@
 /** How much defaults may add to a value. */
-import { nodesLeft } from '../meta/small.ts';
 import type { Schema } from './schema.ts';
 import { isLeafSchema } from './schema-reach.ts';
 
@@ -34,3 +33,22 @@ export function defaultedFields(schema: Schema): number {
 
 const ownDefault = (schema: Schema): number =>
   schema.default === undefined ? 0 : MOST - Math.max(0, nodesLeft(schema.default, MOST));
+
+/**
+ * What is left of so many nodes; below zero for a value of more. Of a large object, naming the members is all the work
+ * there is, but that is some milliseconds: others should be let in after it.
+ */
+function nodesLeft(value: unknown, most: number): number {
+  if (typeof value !== 'object' || value === null) return most - 1;
+  let left = most - 1;
+  if (Array.isArray(value)) {
+    if (value.length > left) return -1;
+    for (let i = 0; i < value.length && left >= 0; i++) left = nodesLeft(value[i], left);
+    return left;
+  }
+  const keys = Object.keys(value);
+  if (keys.length > left) return -1;
+  for (let i = 0; i < keys.length && left >= 0; i++)
+    left = nodesLeft((value as Record<string, unknown>)[keys[i]!], left);
+  return left;
+}

@@ -64,12 +64,9 @@ export function coerceEmbedded(value: unknown, schema: Schema, place: EmbeddedPl
   return wrong;
 }
 
-const invalid = (field: string, value: unknown, detail: string): FieldError => ({
-  type: 'FieldValueInvalid',
-  field,
-  value: sortMembers(value),
-  detail,
-});
+function invalid(field: string, value: unknown, detail: string): FieldError {
+  return { type: 'FieldValueInvalid', field, value: sortMembers(value), detail };
+}
 
 /** Errors of the embedded resources of a value: they need apiVersion and kind, and metadata as any object's. */
 export function embeddedErrors(value: unknown, schema: Schema, place: EmbeddedPlace): FieldError[] {

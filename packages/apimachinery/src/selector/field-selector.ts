@@ -42,12 +42,8 @@ function splitTerms(text: string): string[] {
 function parseTerm(term: string, whole: string): FieldRequirement {
   const match = /!=|==|=/.exec(term);
   if (match === null) throw badRequest(`invalid selector: '${whole}'; can't understand '${term}'`);
-  const field = term.slice(0, match.index);
-  return {
-    field,
-    op: match[0] === '!=' ? '!=' : '=',
-    value: unescapeValue(term.slice(match.index + match[0].length)),
-  };
+  const value = unescapeValue(term.slice(match.index + match[0].length));
+  return { field: term.slice(0, match.index), op: match[0] === '!=' ? '!=' : '=', value };
 }
 
 function unescapeValue(text: string): string {

@@ -24,22 +24,20 @@ const MAX_VALUES = 4;
 
 /** Texts one of which is in every object that meets the requirement. */
 function textsOf({ key, operator, values }: LabelRequirement): string[] | undefined {
+  const name = `${JSON.stringify(key)}:`;
   switch (operator) {
     case '=':
     case '==':
     case 'in':
-      if (values.length > MAX_VALUES) return [`${JSON.stringify(key)}:`];
-      return values.map((value) => `${JSON.stringify(key)}:${JSON.stringify(value)}`);
+      return values.length > MAX_VALUES ? [name] : values.map((value) => `${name}${JSON.stringify(value)}`);
     case 'exists':
     case 'gt':
     case 'lt':
-      return [`${JSON.stringify(key)}:`];
+      return [name];
     case 'notin':
     case '!=':
     case '!':
       return undefined;
-    default:
-      return operator satisfies never;
   }
 }
 

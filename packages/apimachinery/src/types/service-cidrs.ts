@@ -108,15 +108,15 @@ export function belongsTo(
  */
 export function canDeleteCidr(
   cidr: DeepReadonly<ServiceCIDR>,
-  {
-    all,
-    addresses,
-  }: { readonly all: readonly DeepReadonly<ServiceCIDR>[]; readonly addresses: readonly DeepReadonly<KubeObject>[] },
+  existing: {
+    readonly all: readonly DeepReadonly<ServiceCIDR>[];
+    readonly addresses: readonly DeepReadonly<KubeObject>[];
+  },
 ): boolean {
   const own = rangesOf(cidr);
-  const others = all.filter(({ metadata }) => metadata.name !== cidr.metadata.name).flatMap(rangesOf);
+  const others = existing.all.filter(({ metadata }) => metadata.name !== cidr.metadata.name).flatMap(rangesOf);
   if (own.every((range) => others.some((other) => rangeContains(other, range)))) return true;
-  return !addresses.some((address) => {
+  return !existing.addresses.some((address) => {
     const ip = address.metadata.name ?? '';
     return (
       isAllocatedAddress(address) &&

@@ -38,48 +38,36 @@ export function addAll(errors: FieldError[], more: Iterable<FieldError>): void {
 }
 
 export const required = (field: string, detail = ''): FieldError => ({ type: 'FieldValueRequired', field, detail });
-export const forbidden = (field: string, detail: string): FieldError => ({
-  type: 'FieldValueForbidden',
-  field,
-  detail,
-});
+export function forbidden(field: string, detail: string): FieldError {
+  return { type: 'FieldValueForbidden', field, detail };
+}
 export const duplicate = (field: string, value: unknown): FieldError => ({ type: 'FieldValueDuplicate', field, value });
 export const absent = (field: string, value: unknown): FieldError => ({ type: 'FieldValueNotFound', field, value });
-export const tooLong = (field: string, max: number): FieldError => ({
-  type: 'FieldValueTooLong',
-  field,
-  detail: `may not be more than ${max} bytes`,
-});
-export const invalid = (field: string, value: unknown, detail: string): FieldError => ({
-  type: 'FieldValueInvalid',
-  field,
-  value,
-  detail,
-});
+export function tooLong(field: string, max: number): FieldError {
+  return { type: 'FieldValueTooLong', field, detail: `may not be more than ${max} bytes` };
+}
+export function invalid(field: string, value: unknown, detail: string): FieldError {
+  return { type: 'FieldValueInvalid', field, value, detail };
+}
 /** What a check of names says of one value. */
 export const invalidEach = (field: string, value: unknown, details: readonly string[]): FieldError[] =>
   details.map((detail) => invalid(field, value, detail));
 /** A text that has to be there, and what a check says of it. */
 export const requiredText = (field: string, text: string, check: (text: string) => readonly string[]): FieldError[] =>
   text === '' ? [required(field)] : invalidEach(field, text, check(text));
-export const tooMany = (field: string, count: number, max: number): FieldError => ({
-  type: 'FieldValueTooMany',
-  field,
-  value: count,
-  detail: `must have at most ${max} items`,
-});
+export function tooMany(field: string, count: number, max: number): FieldError {
+  return { type: 'FieldValueTooMany', field, value: count, detail: `must have at most ${max} items` };
+}
 
 /** `supported values: "A", "B"`, sorted as upstream sorts its sets. */
 export const unsupported = (field: string, value: unknown, supported: readonly string[]): FieldError =>
   unsupportedInOrder(field, value, [...supported].sort());
 
 /** The same in the order given, as upstream has lists. */
-export const unsupportedInOrder = (field: string, value: unknown, supported: readonly string[]): FieldError => ({
-  type: 'FieldValueNotSupported',
-  field,
-  value,
-  detail: `supported values: ${supported.map((one) => JSON.stringify(one)).join(', ')}`,
-});
+export function unsupportedInOrder(field: string, value: unknown, supported: readonly string[]): FieldError {
+  const detail = `supported values: ${supported.map((one) => JSON.stringify(one)).join(', ')}`;
+  return { type: 'FieldValueNotSupported', field, value, detail };
+}
 
 export const IMMUTABLE = 'field is immutable';
 
@@ -98,14 +86,10 @@ export function immutable({ object, old, path, detail = IMMUTABLE }: Kept): Fiel
 }
 
 /** An error when a text field is set to something outside a list. */
-export function oneOf(
-  object: unknown,
-  field: { name: string; path: string },
-  supported: readonly string[],
-): FieldError[] {
-  const value = valueAt(object, field.name);
-  if (value === undefined || value === null || (typeof value === 'string' && supported.includes(value))) return [];
-  return [unsupported(field.path, value, supported)];
+export function oneOf(object: unknown, at: { name: string; path: string }, supported: readonly string[]): FieldError[] {
+  const value = valueAt(object, at.name) ?? undefined;
+  const isOne = value === undefined || (typeof value === 'string' && supported.includes(value));
+  return isOne ? [] : [unsupported(at.path, value, supported)];
 }
 
 /** An error for a number below zero; it is reported at `at`. */

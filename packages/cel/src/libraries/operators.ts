@@ -1,4 +1,5 @@
 /** Arithmetic, comparison, membership. Ints are 64 bits wide and never wrap. */
+import { joinBytes } from '@coracle/apimachinery/meta/join-bytes';
 import { COMPARISON, CONCATENATION, IN_LIST, LIST_CONCATENATION } from '../cost-models.ts';
 import { type Overload, overload } from '../declarations.ts';
 import { compare, equals } from '../equality.ts';
@@ -15,7 +16,6 @@ import {
   MAX_INT,
   MIN_INT,
 } from '../values.ts';
-import { concatBytes } from './bytes.ts';
 
 type Int = number | bigint;
 
@@ -60,32 +60,27 @@ const double = (value: number): CelDouble => new CelDouble(value);
 
 const ORDERED = ['bool', 'int', 'uint', 'double', 'string', 'bytes', 'timestamp', 'duration'];
 const NUMBERS = ['int', 'uint', 'double'];
+const TEXTS = ['string', 'bytes'];
 
-function comparisons(): Overload[] {
-  const result: Overload[] = [];
-  const tests: readonly (readonly [string, (order: number) => boolean])[] = [
-    ['_<_', (order) => order < 0],
-    ['_<=_', (order) => order <= 0],
-    ['_>_', (order) => order > 0],
-    ['_>=_', (order) => order >= 0],
+const TESTS: readonly (readonly [string, (order: number) => boolean])[] = [
+  ['_<_', (order) => order < 0],
+  ['_<=_', (order) => order <= 0],
+  ['_>_', (order) => order > 0],
+  ['_>=_', (order) => order >= 0],
+];
+
+const COMPARISONS = TESTS.flatMap(([name, test]) => {
+  const run = (a: unknown, b: unknown): boolean => test(compare(a, b));
+  return [
+    ...ORDERED.map((type) =>
+      overload(name, `(${type}, ${type}): bool`, run, TEXTS.includes(type) ? COMPARISON : undefined),
+    ),
+    ...NUMBERS.flatMap((a) => NUMBERS.filter((b) => a !== b).map((b) => overload(name, `(${a}, ${b}): bool`, run))),
   ];
-  for (const [name, test] of tests) {
-    const run = (a: unknown, b: unknown): boolean => test(compare(a, b));
-    for (const type of ORDERED) {
-      const model = type === 'string' || type === 'bytes' ? COMPARISON : undefined;
-      result.push(overload(name, `(${type}, ${type}): bool`, run, model));
-    }
-    for (const a of NUMBERS) {
-      for (const b of NUMBERS) if (a !== b) result.push(overload(name, `(${a}, ${b}): bool`, run));
-    }
-  }
-  return result;
-}
+});
 
-const contains = (item: unknown, list: readonly unknown[]): boolean => {
-  for (const element of list) if (equals(item, fromJson(element))) return true;
-  return false;
-};
+const contains = (item: unknown, list: readonly unknown[]): boolean =>
+  list.some((element) => equals(item, fromJson(element)));
 
 export const OPERATORS: readonly Overload[] = [
   overload('_&&_', '(bool, bool): bool', fail),
@@ -94,12 +89,12 @@ export const OPERATORS: readonly Overload[] = [
   overload('!_', '(bool): bool', (value: boolean) => !value),
   overload('_==_', '(A, A): bool', equals, COMPARISON),
   overload('_!=_', '(A, A): bool', (a, b) => !equals(a, b), COMPARISON),
-  ...comparisons(),
+  ...COMPARISONS,
   overload('_+_', '(int, int): int', add),
   overload('_+_', '(uint, uint): uint', (a: CelUint, b: CelUint) => checkedUint(a.value + b.value)),
   overload('_+_', '(double, double): double', (a: CelDouble, b: CelDouble) => double(a.value + b.value)),
   overload('_+_', '(string, string): string', (a: string, b: string) => a + b, CONCATENATION),
-  overload('_+_', '(bytes, bytes): bytes', concatBytes, CONCATENATION),
+  overload('_+_', '(bytes, bytes): bytes', (a: Uint8Array, b: Uint8Array) => joinBytes([a, b]), CONCATENATION),
   overload(
     '_+_',
     '(list(A), list(A)): list(A)',

@@ -30,29 +30,19 @@ const misfit = (verb: Verb, value: unknown): never =>
 /** @throws CelEvaluationError when a clause does not fit its argument */
 export const formatString = (format: string, args: readonly unknown[]): string =>
   replaceClauses(format, args.length, (verb, index, precision = PRECISION) =>
-    clauseText(verb, fromJson(args[index]), Math.min(precision, MAX_PRECISION)),
+    WRITERS[verb](fromJson(args[index]), Math.min(precision, MAX_PRECISION)),
   );
 
-function clauseText(verb: Verb, value: unknown, precision: number): string {
-  switch (verb) {
-    case 's':
-      return text(value);
-    case 'd':
-      return radix(value, 10, verb);
-    case 'f':
-      return fixedPoint(value, precision);
-    case 'e':
-      return scientific(value, precision);
-    case 'b':
-      return typeof value === 'boolean' ? String(Number(value)) : radix(value, 2, verb);
-    case 'o':
-      return radix(value, 8, verb);
-    case 'x':
-      return hex(value);
-    case 'X':
-      return hex(value).toUpperCase();
-  }
-}
+const WRITERS: Readonly<Record<Verb, (value: unknown, precision: number) => string>> = {
+  s: (value) => text(value),
+  d: (value) => radix(value, 10, 'd'),
+  f: (value, precision) => fixedPoint(value, precision),
+  e: (value, precision) => scientific(value, precision),
+  b: (value) => (typeof value === 'boolean' ? String(Number(value)) : radix(value, 2, 'b')),
+  o: (value) => radix(value, 8, 'o'),
+  x: (value) => hex(value),
+  X: (value) => hex(value).toUpperCase(),
+};
 
 function text(value: unknown): string {
   if (Array.isArray(value)) return listText(value);

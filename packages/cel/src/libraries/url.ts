@@ -1,6 +1,7 @@
 /** URLs: absolute ones, and absolute paths, as Go's ParseRequestURI reads them. */
 import { goQuote } from '@coracle/apimachinery/meta/go-text';
 import { parseAddress } from '@coracle/apimachinery/meta/ip-address';
+import { setOwn } from '@coracle/apimachinery/meta/own-property';
 import { ONE, TRAVERSE_ONLY } from '../cost-models.ts';
 import { type Overload, overload } from '../declarations.ts';
 import { defineEquality } from '../equality.ts';
@@ -75,7 +76,7 @@ function queryOf({ value }: Boxed): Record<string, string[]> {
   const result: Record<string, string[]> = {};
   for (const [key, item] of new URLSearchParams(value.query)) {
     if (Object.hasOwn(result, key)) result[key]!.push(item);
-    else Object.defineProperty(result, key, { value: [item], enumerable: true, writable: true, configurable: true });
+    else setOwn(result, key, [item]);
   }
   return result;
 }
