@@ -104,22 +104,9 @@ function stringLiteral(text: string, at: number): string | Uint8Array {
   return new Uint8Array(Buffer.concat(chunks));
 }
 
-const SIMPLE: Readonly<Record<string, string>> = {
-  a: '\x07',
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-  v: '\v',
-  '\\': '\\',
-  "'": "'",
-  '"': '"',
-  '`': '`',
-  '?': '?',
-};
-const ESCAPE =
-  /\\(?:x([0-9a-fA-F]{2})|X([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|([abfnrtv\\'"`?])|)/g;
+/** What letters stand for behind a backslash; a sign stands for itself. */
+const SIMPLE: Readonly<Record<string, string>> = { a: '\x07', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' };
+const ESCAPE = /\\(?:[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|([abfnrtv\\'"`?])|)/g;
 
 /** Texts between escapes and what the escapes stand for: in bytes one byte as a number, in strings a code point as text. */
 function unescaped(body: string, { bytes, at }: { readonly bytes: boolean; readonly at: number }): (string | number)[] {
@@ -128,12 +115,12 @@ function unescaped(body: string, { bytes, at }: { readonly bytes: boolean; reado
   for (const match of body.matchAll(ESCAPE)) {
     parts.push(body.slice(last, match.index));
     last = match.index + match[0].length;
-    const [, x, bigX, u, bigU, octal, plain] = match;
+    const [, x, u, bigU, octal, plain] = match;
     if (plain !== undefined) {
-      parts.push(SIMPLE[plain]!);
+      parts.push(SIMPLE[plain] ?? plain);
       continue;
     }
-    const hex = x ?? bigX ?? u ?? bigU;
+    const hex = x ?? u ?? bigU;
     const unknown = (bytes && (u ?? bigU) !== undefined) || (hex === undefined && octal === undefined);
     if (unknown) throw new SourceError(at, 'unable to unescape string');
     const code = hex === undefined ? Number.parseInt(octal!, 8) : Number.parseInt(hex, 16);

@@ -42,40 +42,26 @@ async function write(value: unknown, keys: readonly string[], { depth, state }: 
     return;
   }
   const inside = { depth: depth + 1, state };
-  if (Array.isArray(value)) {
-    for (let index = 0; index < value.length; index++) {
-      const item: unknown = value[index];
-      const separator = index === 0 ? '[' : ',';
-      const within = keysOfLarge(item);
-      if (within === undefined) {
-        parts.push(`${separator}${JSON.stringify(item) ?? 'null'}`);
-      } else {
-        parts.push(separator);
-        await write(item, within, inside);
-      }
-      if (++state.count % SLICE === 0) await state.pause();
-    }
-    parts.push(value.length === 0 ? '[]' : ']');
-    return;
-  }
-  const object = value as Record<string, unknown>;
+  const isList = Array.isArray(value);
   // Naming the members of a large one was a step of its own.
   if (keys.length > SLICE) await state.pause();
-  let separator = '{';
-  for (const key of keys) {
-    const member = object[key];
-    if (member === undefined) continue;
+  const holder = value as Record<string | number, unknown>;
+  let separator = isList ? '[' : '{';
+  for (const key of isList ? value.keys() : keys) {
+    const member = holder[key];
+    if (member === undefined && !isList) continue;
+    const head = isList ? separator : `${separator}${JSON.stringify(key)}:`;
     const within = keysOfLarge(member);
-    if (within === undefined) {
-      parts.push(`${separator}${JSON.stringify(key)}:${JSON.stringify(member)}`);
-    } else {
-      parts.push(`${separator}${JSON.stringify(key)}:`);
+    if (within === undefined) parts.push(`${head}${JSON.stringify(member) ?? 'null'}`);
+    else {
+      parts.push(head);
       await write(member, within, inside);
     }
     separator = ',';
     if (++state.count % SLICE === 0) await state.pause();
   }
-  parts.push(separator === '{' ? '{}' : '}');
+  if (separator !== ',') parts.push(separator);
+  parts.push(isList ? ']' : '}');
 }
 
 /** What is not looked into: it is written in one go. */

@@ -236,6 +236,11 @@ function scan(text: string): Token[] {
   return tokens;
 }
 
+const TEXT_OPERATORS = new Map<TokenKind, LabelOperator>([
+  ...(['in', 'notin', '=', '==', '!='] as const).map((sign) => [sign, sign] as const),
+  ['>', 'gt'],
+  ['<', 'lt'],
+]);
 const inRequirement = (text: string): Error => badRequest(`unable to parse requirement: ${text}`);
 
 class Parser {
@@ -300,21 +305,10 @@ class Parser {
   }
 
   #operator(): LabelOperator {
-    const token = this.#take(true);
-    switch (token.kind) {
-      case 'in':
-      case 'notin':
-      case '=':
-      case '==':
-      case '!=':
-        return token.kind;
-      case '>':
-        return 'gt';
-      case '<':
-        return 'lt';
-      default:
-        throw inRequirement(`found '${token.text}', expected: in, notin, =, ==, !=, gt, lt`);
-    }
+    const { kind, text } = this.#take(true);
+    const operator = TEXT_OPERATORS.get(kind);
+    if (operator === undefined) throw inRequirement(`found '${text}', expected: in, notin, =, ==, !=, gt, lt`);
+    return operator;
   }
 
   #value(): string {

@@ -14,8 +14,13 @@ import { CelOpaque, CelOptional, celOptional, NONE } from '../values.ts';
 import { urlProblem } from './url.ts';
 
 const NAME = 'kubernetes.NamedFormat';
-type Check = (text: string) => readonly string[];
-type Boxed = CelOpaque<Check>;
+interface Format {
+  /** What is wrong with a text. */
+  readonly check: (text: string) => readonly string[];
+  /** The length of the pattern that it is counted by. */
+  readonly length: number;
+}
+type Boxed = CelOpaque<Format>;
 
 /** A prefix may end in a dash; the rest of the name will follow it. */
 const masked = (text: string): string => (text.length > 1 && text.endsWith('-') ? `${text.slice(0, -2)}a` : text);
@@ -27,51 +32,40 @@ function isBase64(text: string): boolean {
   return bare !== '' && bare.length % 4 === 0 && !/\s/.test(bare) && isReadable(decodeBase64, bare);
 }
 
-const FORMATS: Readonly<Record<string, Check>> = {
-  dns1123Label: (text) => checkName(text, 'label'),
-  dns1123Subdomain: (text) => checkName(text, 'subdomain'),
-  dns1035Label: checkDns1035Label,
-  qualifiedName: checkQualifiedName,
-  dns1123LabelPrefix: (text) => checkName(text, 'label', { prefix: true }),
-  dns1123SubdomainPrefix: (text) => checkName(text, 'subdomain', { prefix: true }),
-  dns1035LabelPrefix: (text) => checkDns1035Label(masked(text)),
-  labelValue: checkLabelValue,
-  uri: (text) => [urlProblem(text) ?? []].flat(),
-  uuid: (text) =>
-    problem(/^[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$/.test(text), 'does not match the UUID format'),
-  byte: (text) => problem(isBase64(text), 'invalid base64'),
-  date: (text) => problem(isReadable(parseDate, text), 'invalid date'),
-  datetime: (text) => problem(isReadable(parseTimestamp, text), 'invalid datetime'),
+const UUID = /^[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$/;
+
+const FORMATS: Readonly<Record<string, Format>> = {
+  dns1123Label: { check: (text) => checkName(text, 'label'), length: 30 },
+  dns1123Subdomain: { check: (text) => checkName(text, 'subdomain'), length: 60 },
+  dns1035Label: { check: checkDns1035Label, length: 30 },
+  qualifiedName: { check: checkQualifiedName, length: 60 },
+  dns1123LabelPrefix: { check: (text) => checkName(text, 'label', { prefix: true }), length: 30 },
+  dns1123SubdomainPrefix: { check: (text) => checkName(text, 'subdomain', { prefix: true }), length: 60 },
+  dns1035LabelPrefix: { check: (text) => checkDns1035Label(masked(text)), length: 30 },
+  labelValue: { check: checkLabelValue, length: 40 },
+  uri: { check: (text) => [urlProblem(text) ?? []].flat(), length: 1103 },
+  uuid: { check: (text) => problem(UUID.test(text), 'does not match the UUID format'), length: 70 },
+  byte: { check: (text) => problem(isBase64(text), 'invalid base64'), length: 84 },
+  date: { check: (text) => problem(isReadable(parseDate, text), 'invalid date'), length: 71 },
+  datetime: { check: (text) => problem(isReadable(parseTimestamp, text), 'invalid datetime'), length: 71 },
 };
 
-const boxed = new Map(Object.entries(FORMATS).map(([name, check]) => [name, new CelOpaque(NAME, check)]));
+const boxed = new Map(Object.entries(FORMATS).map(([name, format]) => [name, new CelOpaque(NAME, format)]));
 
 function validate(format: Boxed, text: string): CelOptional {
-  const problems = format.value(text);
+  const problems = format.value.check(text);
   return problems.length === 0 ? NONE : new CelOptional([...problems]);
 }
 
-/** The length of the pattern that a format is counted by. */
-const PATTERN_LENGTHS: Readonly<Record<string, number>> = {
-  dns1123Subdomain: 60,
-  dns1123SubdomainPrefix: 60,
-  qualifiedName: 60,
-  labelValue: 40,
-  uri: 1103,
-  uuid: 70,
-  byte: 84,
-  date: 71,
-  datetime: 71,
-};
-const COMMON_LENGTH = 30;
 /** The longest pattern the estimator reckons with, whichever format it is. */
 const LONGEST_PATTERN = 128;
 const REGEX_LENGTH = 0.25;
-const costOf = new Map(
-  [...boxed].map(([name, format]) => [format, Math.ceil((PATTERN_LENGTHS[name] ?? COMMON_LENGTH) * REGEX_LENGTH)]),
-);
 const VALIDATE: CostModel = {
-  run: ([format, text]) => Math.ceil((1 + actualSize(text)) * TRAVERSAL) * (costOf.get(format as Boxed) ?? 1),
+  run([format, text]) {
+    // What takes the place of a format may be a failure.
+    const times = format instanceof CelOpaque ? Math.ceil((format as Boxed).value.length * REGEX_LENGTH) : 1;
+    return Math.ceil((1 + actualSize(text)) * TRAVERSAL) * times;
+  },
   estimate: ({ sizes }) => ({
     cost: scaleRange(scaleRange(sizes[1]!, TRAVERSAL), LONGEST_PATTERN * REGEX_LENGTH),
   }),

@@ -1,8 +1,8 @@
 /** Optional values. */
 import { type Overload, overload } from '../declarations.ts';
-import { CelEvaluationError, noOverload } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { stringOf } from '../to-string.ts';
-import { CelDouble, CelMap, CelOptional, CelUint, fromJson, isPlainObject, NONE } from '../values.ts';
+import { CelDouble, CelMap, CelOptional, CelUint, celOptional, fromJson, isPlainObject, NONE } from '../values.ts';
 
 function isZero(value: unknown): boolean {
   if (value === null || value === false || value === 0 || value === '') return true;
@@ -13,9 +13,7 @@ function isZero(value: unknown): boolean {
   return isPlainObject(value) && Object.keys(value).length === 0;
 }
 
-const unused = (): never => {
-  throw noOverload();
-};
+const unused = (): never => fail('no such overload');
 
 export const OPTIONALS: readonly Overload[] = [
   overload('optional.of', '(A): optional(A)', (value: unknown) => new CelOptional(value)),
@@ -25,7 +23,7 @@ export const OPTIONALS: readonly Overload[] = [
   ),
   overload('hasValue', 'optional(A).(): bool', (optional: CelOptional) => optional.value !== undefined),
   overload('value', 'optional(A).(): A', (optional: CelOptional) => {
-    if (optional.value === undefined) throw new CelEvaluationError('optional.none() dereference');
+    if (optional.value === undefined) fail('optional.none() dereference');
     return optional.value;
   }),
   // Both are compiled apart: the alternative is lazy.
@@ -33,18 +31,14 @@ export const OPTIONALS: readonly Overload[] = [
   overload('orValue', 'optional(A).(A): A', unused),
   overload('optional.unwrap', '(list(optional(A))): list(A)', unwrap),
   overload('unwrapOpt', 'list(optional(A)).(): list(A)', unwrap),
-  overload('first', 'list(A).(): optional(A)', (list: readonly unknown[]) =>
-    list.length === 0 ? NONE : new CelOptional(fromJson(list[0])),
-  ),
-  overload('last', 'list(A).(): optional(A)', (list: readonly unknown[]) =>
-    list.length === 0 ? NONE : new CelOptional(fromJson(list.at(-1))),
-  ),
+  overload('first', 'list(A).(): optional(A)', (list: readonly unknown[]) => celOptional(fromJson(list[0]))),
+  overload('last', 'list(A).(): optional(A)', (list: readonly unknown[]) => celOptional(fromJson(list.at(-1)))),
 ];
 
 function unwrap(list: readonly unknown[]): unknown[] {
   const kept: unknown[] = [];
   for (const item of list) {
-    if (!(item instanceof CelOptional)) throw new CelEvaluationError(`value ${stringOf(item)} is not optional`);
+    if (!(item instanceof CelOptional)) return fail(`value ${stringOf(item)} is not optional`);
     if (item.value !== undefined) kept.push(item.value);
   }
   return kept;

@@ -3,7 +3,7 @@
 import { goQuote } from '@coracle/apimachinery/meta/go-text';
 import { BYTES_TO_STRING, CONTAINS, PREFIX, REGEX, REGEX_AT_RUN, STRING_TO_BYTES } from '../cost-models.ts';
 import { type Overload, overload } from '../declarations.ts';
-import { CelEvaluationError, fail, noOverload } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { formatDuration, formatTimestamp, inZone, parseDuration, parseTimestamp } from '../time.ts';
 import { stringOf } from '../to-string.ts';
 import {
@@ -64,9 +64,7 @@ function doubleFromText(text: string): CelDouble {
     if (special[2]!.toLowerCase() === 'nan') return new CelDouble(Number.NaN);
     return new CelDouble(special[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY);
   }
-  if (!/^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/.test(text)) {
-    unreadable('double');
-  }
+  if (!/^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/.test(text)) unreadable('double');
   return new CelDouble(Number(text));
 }
 
@@ -75,6 +73,10 @@ function boolFromText(text: string): boolean {
   if (['false', 'FALSE', 'False', 'f', 'F', '0'].includes(text)) return false;
   return unreadable('bool');
 }
+
+const timeFromText = (text: string): CelTimestamp =>
+  parseTimestamp(text) ?? fail(`invalid RFC 3339 timestamp ${goQuote(text)}`);
+const durationFromText = (text: string): CelDuration => parseDuration(text) ?? unreadable('google.protobuf.Duration');
 
 const seconds = (at: CelTimestamp): number | bigint => {
   const rest = ((at.nanos % SECOND) + SECOND) % SECOND;
@@ -93,11 +95,7 @@ const CONVERSIONS: readonly Overload[] = [
   overload('double', '(uint): double', (value: CelUint) => new CelDouble(Number(value.value))),
   overload('double', '(string): double', doubleFromText),
   overload('duration', '(duration): duration', same),
-  overload(
-    'duration',
-    '(string): duration',
-    (text: string) => parseDuration(text) ?? unreadable('google.protobuf.Duration'),
-  ),
+  overload('duration', '(string): duration', durationFromText),
   overload('dyn', '(A): dyn', same),
   overload('int', '(int): int', same),
   overload('int', '(uint): int', (value: CelUint) => checkedInt(value.value)),
@@ -115,11 +113,7 @@ const CONVERSIONS: readonly Overload[] = [
   overload('string', '(duration): string', formatDuration),
   overload('timestamp', '(timestamp): timestamp', same),
   overload('timestamp', '(int): timestamp', (value: number | bigint) => new CelTimestamp(BigInt(value) * SECOND)),
-  overload('timestamp', '(string): timestamp', (text: string) => {
-    const read = parseTimestamp(text);
-    if (read === undefined) throw new CelEvaluationError(`invalid RFC 3339 timestamp ${goQuote(text)}`);
-    return read;
-  }),
+  overload('timestamp', '(string): timestamp', timeFromText),
   overload('type', '(A): type(A)', (value: unknown) => new CelTypeValue(runtimeTypeName(value))),
   overload('uint', '(uint): uint', same),
   overload('uint', '(int): uint', (value: number | bigint) => checkedUint(BigInt(value))),
@@ -129,11 +123,7 @@ const CONVERSIONS: readonly Overload[] = [
 
 const SIZED = ['string', 'bytes', 'list(A)', 'map(A, B)'];
 
-function size(value: unknown): number {
-  const found = sizeOf(value);
-  if (found === undefined) throw noOverload();
-  return found;
-}
+const size = (value: unknown): number => sizeOf(value) ?? fail('no such overload');
 
 const matches = (text: string, pattern: string): boolean => compileTest(pattern).test(text);
 
@@ -157,18 +147,13 @@ const TIME_PARTS: Readonly<Record<string, (date: Date, millis: number) => number
   getMilliseconds: (_, millis) => millis,
 };
 
-function timeParts(): Overload[] {
-  return Object.entries(TIME_PARTS).flatMap(([name, part]) => {
-    const read = (at: CelTimestamp, zone: string): number => {
-      const { date, millis } = inZone(at, zone);
-      return part(date, millis);
-    };
-    return [
-      overload(name, 'timestamp.(): int', (at: CelTimestamp) => read(at, 'UTC')),
-      overload(name, 'timestamp.(string): int', read),
-    ];
-  });
-}
+const TIMES = Object.entries(TIME_PARTS).flatMap(([name, part]) => {
+  const read = (at: CelTimestamp, zone = 'UTC'): number => {
+    const { date, millis } = inZone(at, zone);
+    return part(date, millis);
+  };
+  return [overload(name, 'timestamp.(): int', read), overload(name, 'timestamp.(string): int', read)];
+});
 
 const wholeUnits = (unit: bigint) => (span: CelDuration) => checkedInt(span.nanos / unit);
 
@@ -181,7 +166,7 @@ export const STANDARD: readonly Overload[] = [
   overload('endsWith', 'string.(string): bool', (text: string, part: string) => text.endsWith(part), PREFIX),
   overload('matches', 'string.(string): bool', matches, REGEX),
   overload('matches', '(string, string): bool', matches, REGEX_AT_RUN),
-  ...timeParts(),
+  ...TIMES,
   overload('getHours', 'duration.(): int', wholeUnits(3_600_000_000_000n)),
   overload('getMinutes', 'duration.(): int', wholeUnits(60_000_000_000n)),
   overload('getSeconds', 'duration.(): int', wholeUnits(1_000_000_000n)),

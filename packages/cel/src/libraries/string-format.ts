@@ -84,16 +84,12 @@ function inner(value: unknown): string {
     : text(value);
 }
 
-const SPECIAL: Readonly<Record<string, number>> = {
-  NaN: Number.NaN,
-  Infinity: Number.POSITIVE_INFINITY,
-  '-Infinity': Number.NEGATIVE_INFINITY,
-};
+const SPECIAL = ['NaN', 'Infinity', '-Infinity'];
 
 /** The number of a clause; texts only as `NaN` and the infinities. */
 function number(value: unknown, verb: Verb): number {
   if (value instanceof CelDouble) return value.value;
-  return typeof value === 'string' && Object.hasOwn(SPECIAL, value) ? SPECIAL[value]! : misfit(verb, value);
+  return typeof value === 'string' && SPECIAL.includes(value) ? Number(value) : misfit(verb, value);
 }
 
 /** As English writes what is no finite number. */
