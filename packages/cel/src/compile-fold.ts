@@ -8,7 +8,7 @@ import { type Code, type Frame, type NodeCompiler, spend } from './compile-frame
 import { elementWrap } from './compile-path.ts';
 import { LIST_COST } from './cost-models.ts';
 import { CelEvaluationError, isFailure, noOverload } from './errors.ts';
-import { mapFind, mapKeys, mapReplace } from './map-access.ts';
+import { mapFind, mapReplace } from './map-access.ts';
 import type { Fold } from './syntax.ts';
 import { CelMap, fromJson, isPlainObject, runtimeTypeName } from './values.ts';
 
@@ -176,8 +176,9 @@ const collectMaps = (turns: Turns, test: Code | undefined, body: Code): Code =>
 
 function insertAll(map: CelMap, entries: unknown): CelMap | CelEvaluationError {
   if (!(entries instanceof CelMap) && !isPlainObject(entries)) return noOverload();
-  for (const key of mapKeys(entries)) {
-    const result = insertNew(map, key, mapFind(entries, key));
+  const pairs = entries instanceof CelMap ? entries.entries.values() : Object.entries(entries);
+  for (const [key, value] of pairs) {
+    const result = insertNew(map, key, fromJson(value));
     if (isFailure(result)) return result;
   }
   return map;

@@ -127,6 +127,7 @@ const RESULTS: readonly (string | readonly [string, unknown])[] = [
   ['[1, 2].transformList(i, v, i > 0, v * 10)', [20]],
   ["{'a': 1}.transformMap(k, v, k + string(v))", { a: 'a1' }],
   ["['a'].transformMapEntry(i, v, {v: i})", { a: 0 }],
+  ["[['a']].transformMapEntry(i, v, {v: i})", { a: 0 }],
   '[1, 2].all(i, v, v == i + 1) && [5].exists(i, v, i == 0 && v == 5) && [5].existsOne(i, v, v == 5)',
   // mutation
   ["jsonpatch.escapeKey('a/b~c')", 'a~1b~0c'],
