@@ -10,14 +10,11 @@ import { uidConflict } from './uid-conflict.ts';
 /** Throws ApiError 422 when the Binding names no node. */
 export function validateBinding(binding: Readonly<UnstructuredObject>, name: string): string {
   const target = (binding['target'] ?? {}) as { kind?: string; name?: string };
+  const { kind: value = '' } = target;
   const errors: FieldError[] = [];
-  if (target.kind !== undefined && target.kind !== '' && target.kind !== 'Node') {
-    errors.push({
-      type: 'FieldValueNotSupported',
-      field: 'target.kind',
-      value: target.kind,
-      detail: 'supported values: "Node", "<empty>"',
-    });
+  if (value !== '' && value !== 'Node') {
+    const detail = 'supported values: "Node", "<empty>"';
+    errors.push({ type: 'FieldValueNotSupported', field: 'target.kind', value, detail });
   }
   if (!target.name) errors.push({ type: 'FieldValueRequired', field: 'target.name' });
   if (errors.length > 0) throw invalid({ group: '', kind: 'Binding' }, name, errors);

@@ -16,7 +16,7 @@ import {
   wipeSystemMetadata,
 } from './object-metadata.ts';
 import { refuseWhenDurable } from './refuse-when-durable.ts';
-import { prepareViews, storedForm, viewObject } from './versioned-view.ts';
+import { storedForm, viewWritten } from './versioned-view.ts';
 import { runChecks } from './write-call.ts';
 import type {
   AdmissionSubject,
@@ -146,7 +146,7 @@ export function completeCreate(
   applyKindDefaults(info, object);
   if (attempt === 1) info.strategy.prepareForCreate?.(object, { now });
   if (!facts.trusted) validateObject(info, object);
-  if (attempt === 1) warnAboutCreate(info, { object, warn });
+  if (attempt === 1) warnAboutCreate(facts, object);
 }
 
 /** What the store is given of a new object. A promise only where a webhook converts. */
@@ -194,17 +194,10 @@ async function insert(
     return decision;
   };
   const stored = await writeObject(registry, { info, key, decide }, companionWrites(registry, companions));
-  const views = prepareViews(info, [stored], { again: false });
-  if (views) await views;
-  return { created: true, object: viewObject(info, stored!), stored };
+  return { created: true, object: await viewWritten(info, stored!), stored };
 }
 
-function generatedNamesExhausted(last: ApiError): ApiError {
-  const { message, reason, details, code } = last.status;
-  return new ApiError({
-    code,
-    message: message ?? '',
-    reason: reason ?? '',
-    details: { ...details, retryAfterSeconds: 1 },
-  });
+function generatedNamesExhausted({ status }: ApiError): ApiError {
+  const { message = '', reason = '', details, code } = status;
+  return new ApiError({ code, message, reason, details: { ...details, retryAfterSeconds: 1 } });
 }

@@ -1,13 +1,13 @@
 /** DELETE of a collection: a list with the query's selectors, then one ordinary delete each. */
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
+import { createDeferred, type Deferred } from '@coracle/runtime/signal/deferred';
 import type { StoredObject } from '../cache/object-store.ts';
-import { collectionAdmission } from './collection-admission.ts';
 import { deleteObject } from './delete.ts';
 import type { DeleteOptions } from './graceful-deletion.ts';
 import { type ListCall, type ListResult, listObjects } from './list.ts';
 import { admitWhole } from './whole-collection.ts';
-import type { Registry, WriteCall } from './write-contract.ts';
+import type { AdmissionHooks, Registry, WriteCall } from './write-contract.ts';
 
 /** Deletes in flight at once: enough to share commits, few enough to bound memory. */
 const CONCURRENCY = 16;
@@ -56,4 +56,60 @@ async function deleteListed(
   } catch (error) {
     if (!(error instanceof ApiError) || (error.code !== 404 && error.reason !== 'Conflict')) throw error;
   }
+}
+
+interface CollectionAdmission {
+  /** To be used by every delete. Names are not shown: the request named none. */
+  readonly hooks: AdmissionHooks;
+  /** While an item is being decided: look again when it resolves, and begin in the same turn of the event loop. */
+  readonly busy: Promise<void> | undefined;
+  /** An item was refused, and so are all that follow. */
+  readonly refused: boolean;
+}
+
+/**
+ * The hooks of the request for the deletes of one collection: in list order, whatever the deletes behind them wait for, and
+ * nothing after the first denial. Upstream deletes one after the other; here only the asking is.
+ */
+function collectionAdmission({ mutate, validate }: AdmissionHooks): CollectionAdmission {
+  let refused = false;
+  let asking: Deferred<void> | undefined;
+  const decided = (): void => {
+    asking?.resolve();
+    asking = undefined;
+  };
+  const refuse = (error: unknown): never => {
+    refused = true;
+    decided();
+    throw error;
+  };
+  return {
+    get busy() {
+      return asking?.promise;
+    },
+    get refused() {
+      return refused;
+    },
+    hooks: {
+      mutate(operation, subject) {
+        try {
+          const pending = mutate(operation, { ...subject, name: '' });
+          // From here on until validation is over, nobody else is asked.
+          asking ??= createDeferred();
+          return pending?.catch(refuse);
+        } catch (error) {
+          refuse(error);
+        }
+      },
+      validate(operation, subject) {
+        try {
+          const pending = validate(operation, { ...subject, name: '' });
+          if (pending) return pending.then(decided, refuse);
+          decided();
+        } catch (error) {
+          refuse(error);
+        }
+      },
+    },
+  };
 }

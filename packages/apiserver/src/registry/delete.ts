@@ -1,20 +1,18 @@
 /** DELETE of one object: preconditions, admission, then what the effect says. */
 
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
-import { conflict, notFound } from '@coracle/apimachinery/meta/status';
-import { type ResourceInfo, storagePrefix } from '@coracle/apimachinery/types/resource';
-import { nextTurn } from '@coracle/runtime/clock/next-turn';
+import { conflict } from '@coracle/apimachinery/meta/status';
+import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import type { Companion, WriteCheck } from '../admission/plugin.ts';
-import type { Decision, StoredObject, StoreKey } from '../cache/object-store.ts';
-import { type DeleteOptions, type DeletionEffect, deletionEffect, saysNothingNew } from './graceful-deletion.ts';
-import { isLargeObject } from './large-write.ts';
-import { refuseWhenDurable } from './refuse-when-durable.ts';
+import type { Decision, StoredObject } from '../cache/object-store.ts';
+import { type DeleteOptions, deletionDecision, deletionEffect, saysNothingNew } from './graceful-deletion.ts';
+import { isLargeObject, writtenDecision } from './large-write.ts';
 import { uidConflict } from './uid-conflict.ts';
-import { prepareViews, storedForm, viewObject } from './versioned-view.ts';
-import { MAX_CONFLICT_RETRIES, ObjectMoved, runChecks } from './write-call.ts';
+import { storedForm, viewWritten } from './versioned-view.ts';
+import { ObjectMoved, runChecks } from './write-call.ts';
 import type { Registry, WriteCall } from './write-contract.ts';
+import { type WriteTarget, writeNewest } from './write-newest.ts';
 import { companionWrites, writeObject } from './write-object.ts';
-import { writtenDecision } from './written-decision.ts';
 
 export interface DeleteResult {
   /** True when the object is gone; false when it waits for finalizers or its grace period. */
@@ -23,43 +21,18 @@ export interface DeleteResult {
   readonly stored: StoredObject | undefined;
 }
 
-/** Throws ApiError: 404, 409 when a precondition fails, or what admission says. */
-export async function deleteObject(
-  registry: Registry,
-  call: WriteCall & { readonly options: DeleteOptions },
-): Promise<DeleteResult> {
-  const key: StoreKey = { prefix: storagePrefix(call.info), namespace: call.namespace, name: call.name };
-  return refuseWhenDurable(registry.store, key, () => repeatDelete(registry, call, key));
-}
+type DeleteCall = WriteCall & { readonly options: DeleteOptions };
 
-async function repeatDelete(
-  registry: Registry,
-  call: WriteCall & { readonly options: DeleteOptions },
-  key: StoreKey,
-): Promise<DeleteResult> {
-  for (let attempt = 1; ; attempt++) {
-    const current = registry.store.peek(key);
-    if (!current) throw notFound(call.info, call.name);
-    try {
-      return await attemptDelete(registry, call, { key, current });
-    } catch (error) {
-      if (!(error instanceof ObjectMoved)) throw error;
-      if (attempt >= MAX_CONFLICT_RETRIES) throw conflict(call.info, call.name);
-    }
-  }
-}
+/** Throws ApiError: 404, 409 when a precondition fails, or what admission says. */
+export const deleteObject = (registry: Registry, call: DeleteCall): Promise<DeleteResult> =>
+  writeNewest(registry, call, { attempt: (target) => attemptDelete(registry, call, target) });
 
 async function attemptDelete(
   registry: Registry,
-  call: WriteCall & { readonly options: DeleteOptions },
-  { key, current }: { key: StoreKey; current: StoredObject },
+  call: DeleteCall,
+  { key, current, old }: WriteTarget,
 ): Promise<DeleteResult> {
   const { info, name, options } = call;
-  const loading = current.load(nextTurn);
-  if (loading) await loading;
-  const before = prepareViews(info, [current], { again: false });
-  if (before) await before;
-  const old = viewObject(info, current);
   checkDeletePreconditions(info, old, options);
   // Before admission (Store.Delete): what changes nothing needs no leave.
   if (saysNothingNew(info, old, options)) return { removed: false, object: old, stored: current };
@@ -78,30 +51,15 @@ async function attemptDelete(
   }
   const pending = effect.type === 'mark' ? storedForm(info, effect.object) : undefined;
   const marked = pending instanceof Promise ? await pending : pending;
-  let decision = decisionOf(effect, current, marked);
-  if (isLargeObject(current.bytes)) decision = await writtenDecision(decision, nextTurn);
+  let decision = deletionDecision(effect, current, marked);
+  if (decision.type !== 'keep' && isLargeObject(current.bytes)) decision = await writtenDecision(decision);
   const decide = (latest: StoredObject | undefined): Decision => {
     if (latest?.revision !== current.revision) throw new ObjectMoved();
     runChecks(checks);
     return decision;
   };
   const stored = await writeObject(registry, { info, key, decide }, companionWrites(registry, companions));
-  const after = prepareViews(info, [stored], { again: false });
-  if (after) await after;
-  return { removed, object: viewObject(info, stored!), stored };
-}
-
-function decisionOf(effect: DeletionEffect, current: StoredObject, marked: UnstructuredObject | undefined): Decision {
-  switch (effect.type) {
-    case 'remove':
-      return { type: 'delete', object: current.object as UnstructuredObject };
-    case 'mark':
-      return { type: 'put', object: marked! };
-    case 'already-terminating':
-      return { type: 'keep' };
-    default:
-      return effect satisfies never;
-  }
+  return { removed, object: await viewWritten(info, stored!), stored };
 }
 
 /** Throws ApiError 409 when the object is another, or in another state, than the options say. */

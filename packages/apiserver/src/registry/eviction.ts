@@ -8,7 +8,7 @@ import { formatTime, type UnstructuredObject } from '@coracle/apimachinery/meta/
 import { isDeleting, isFinal } from '@coracle/apimachinery/meta/object-state';
 import { ApiError, forbidden, type StatusCause } from '@coracle/apimachinery/meta/status';
 import { fromLabelSelectorObject, matchesLabels } from '@coracle/apimachinery/selector/label-selector';
-import type { Condition, PodDisruptionBudget, PodParts } from '@coracle/apimachinery/types/types';
+import type { PodDisruptionBudget, PodParts } from '@coracle/apimachinery/types/types';
 import type { ObjectStore, StoredObject } from '../cache/object-store.ts';
 
 const BUDGETS_PREFIX = 'policy/poddisruptionbudgets';
@@ -84,12 +84,19 @@ export function withDisruption(
   if (Object.keys(disruptedPods).length > MAX_DISRUPTED_PODS) {
     throw forbidden(gr, name, 'DisruptedPods map too big - too many evictions not confirmed by PDB controller');
   }
-  if (disruptionsAllowed === 0) {
-    throw refused(whyNone(name, status));
-  }
+  if (disruptionsAllowed === 0) throw refused(whyNone(name, status));
   const next = cloneJson(budget) as UnstructuredObject & BudgetParts;
   next.status = { ...next.status, disruptionsAllowed: disruptionsAllowed - 1 };
-  if (disruptionsAllowed === 1) exhausted(next, now);
+  if (disruptionsAllowed === 1) {
+    next.status.conditions = withCondition(next.status.conditions, {
+      type: 'DisruptionAllowed',
+      status: 'False',
+      reason: 'InsufficientPods',
+      message: '',
+      lastTransitionTime: formatTime(now),
+      observedGeneration: status.observedGeneration ?? 0,
+    });
+  }
   next.status.disruptedPods = { ...next.status.disruptedPods, [pod]: formatTime(now) };
   return next;
 }
@@ -107,32 +114,24 @@ function whyNone(name: string, status: NonNullable<BudgetParts['status']>): stri
   return message === '' ? none : `${none} (${reason}): ${message}`;
 }
 
-function exhausted(budget: UnstructuredObject & BudgetParts, now: number): void {
-  const kept = (budget.status?.conditions ?? []).filter(({ type }) => type !== 'DisruptionAllowed');
-  const condition: Condition = {
-    type: 'DisruptionAllowed',
-    status: 'False',
-    reason: 'InsufficientPods',
-    message: '',
-    lastTransitionTime: formatTime(now),
-    observedGeneration: budget.status?.observedGeneration ?? 0,
-  };
-  budget.status = { ...budget.status, conditions: [...kept, condition] };
-}
+/** The conditions with this one in place of the one of its type. */
+const withCondition = <C extends { readonly type: string }>(conditions: readonly C[] = [], condition: C): C[] => [
+  ...conditions.filter(({ type }) => type !== condition.type),
+  condition,
+];
 
 /** The pod with the condition that tells its owner why it goes. */
 export function withDisruptionTarget(pod: Readonly<UnstructuredObject>, now: number): UnstructuredObject {
   const next = cloneJson(pod) as UnstructuredObject & PodParts;
-  const others = (next.status?.conditions ?? []).filter(({ type }) => type !== 'DisruptionTarget');
-  const condition: Condition = {
+  const conditions = withCondition(next.status?.conditions, {
     type: 'DisruptionTarget',
     status: 'True',
     reason: 'EvictionByEvictionAPI',
     message: 'Eviction API: evicting',
     lastTransitionTime: formatTime(now),
     observedGeneration: next.metadata.generation ?? 0,
-  };
-  next.status = { ...next.status, conditions: [...others, condition] };
+  });
+  next.status = { ...next.status, conditions };
   return next;
 }
 

@@ -30,54 +30,33 @@ export class BytesPace {
  */
 export function filterObjects(
   items: readonly StoredObject[],
-  options: { readonly selection: Selection; readonly limit: number; readonly signal: AbortSignal },
+  { selection, limit, signal }: { readonly selection: Selection; readonly limit: number; readonly signal: AbortSignal },
 ): readonly StoredObject[] | Promise<readonly StoredObject[]> {
-  const { selection, limit } = options;
   if (selection.everything) return limit === 0 || items.length <= limit ? items : items.slice(0, limit);
-  const filter = new Filter(items, selection, limit);
-  return filter.step() ? filter.kept : finish(filter, options.signal);
-}
-
-async function finish(filter: Filter, signal: AbortSignal): Promise<readonly StoredObject[]> {
-  do {
-    await nextTurn();
-    signal.throwIfAborted();
-    await filter.load();
-  } while (!filter.step());
-  return filter.kept;
-}
-
-class Filter {
-  readonly kept: StoredObject[] = [];
-  readonly #items: readonly StoredObject[];
-  readonly #selection: Selection;
-  readonly #limit: number;
-  readonly #pace = new BytesPace();
-  #at = 0;
-
-  constructor(items: readonly StoredObject[], selection: Selection, limit: number) {
-    this.#items = items;
-    this.#selection = selection;
-    this.#limit = limit;
-  }
-
+  const kept: StoredObject[] = [];
+  const pace = new BytesPace();
+  let at = 0;
   /** Looks at items until others should be let in; true when all is done. */
-  step(): boolean {
-    while (this.#at < this.#items.length) {
-      const item = this.#items[this.#at++]!;
-      const parses = this.#selection.parses(item);
-      if (this.#selection.matches(item)) this.kept.push(item);
-      if (this.#limit > 0 && this.kept.length === this.#limit) return true;
-      if (this.#pace.due(item, parses, this.#selection.requirements)) return this.#at === this.#items.length;
+  const step = (): boolean => {
+    while (at < items.length) {
+      const item = items[at++]!;
+      const parses = selection.parses(item);
+      if (selection.matches(item)) kept.push(item);
+      if (limit > 0 && kept.length === limit) return true;
+      if (pace.due(item, parses, selection.requirements)) return at === items.length;
       // A large one is parsed in pieces.
-      if (this.#at < this.#items.length && this.#items[this.#at]!.size >= STEP) return false;
+      if (at < items.length && items[at]!.size >= STEP) return false;
     }
     return true;
-  }
-
-  /** Parses the next item where that takes long. */
-  load(): Promise<void> | undefined {
-    const item = this.#items[this.#at]!;
-    return this.#selection.parses(item) ? item.load(nextTurn) : undefined;
-  }
+  };
+  const finish = async (): Promise<readonly StoredObject[]> => {
+    do {
+      await nextTurn();
+      signal.throwIfAborted();
+      const next = items[at]!;
+      if (selection.parses(next)) await next.load(nextTurn);
+    } while (!step());
+    return kept;
+  };
+  return step() ? kept : finish();
 }

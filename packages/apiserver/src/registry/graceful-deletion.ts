@@ -3,6 +3,7 @@
 import { formatTime, type UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import type { ResourceStrategy } from '@coracle/apimachinery/types/strategy';
+import type { Decision, StoredObject } from '../cache/object-store.ts';
 
 export const ORPHAN_FINALIZER = 'orphan';
 export const FOREGROUND_FINALIZER = 'foregroundDeletion';
@@ -69,6 +70,14 @@ export function deletionEffect(
   if ((metadata.generation ?? 0) > 0) metadata.generation = Number(metadata.generation) + 1;
   strategy.markDeleted?.(next);
   return { type: 'mark', object: next };
+}
+
+/** What the store is given; `marked` is the stored form of a marked object, where that is another one. */
+export function deletionDecision(effect: DeletionEffect, current: StoredObject, marked?: UnstructuredObject): Decision {
+  if (effect.type === 'already-terminating') return { type: 'keep' };
+  return effect.type === 'mark'
+    ? { type: 'put', object: marked ?? effect.object }
+    : { type: 'delete', object: current.object as UnstructuredObject };
 }
 
 /** True when a terminating object has nothing left to wait for, so that the write that made it so removes it. */

@@ -1,45 +1,18 @@
-/**
- * Read, change, compare and swap, again on conflict: what PUT, PATCH and the writing subresources share
- * (storage.GuaranteedUpdate). Admission runs outside the store, so the swap checks that nobody wrote in between.
- */
+/** What PUT, PATCH and the writing subresources do with the newest state of an object, from its stages to the store. */
 
-import { conflict, notFound } from '@coracle/apimachinery/meta/status';
-import { storagePrefix } from '@coracle/apimachinery/types/resource';
-import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import type { WriteCheck } from '../admission/plugin.ts';
-import type { Decision, StoredObject, StoreKey } from '../cache/object-store.ts';
+import type { Decision, StoredObject } from '../cache/object-store.ts';
 import { isLargeObject } from './large-write.ts';
-import { refuseWhenDurable } from './refuse-when-durable.ts';
 import { beginUpdate, completeUpdate, updateDecision } from './update-stages.ts';
-import { prepareViews, viewObject } from './versioned-view.ts';
-import { MAX_CONFLICT_RETRIES, ObjectMoved, runChecks } from './write-call.ts';
+import { viewWritten } from './versioned-view.ts';
+import { ObjectMoved, runChecks } from './write-call.ts';
 import type { AdmissionSubject, Completed, Registry, UpdateCall, UpdateStages, WriteResult } from './write-contract.ts';
+import { type WriteTarget, writeNewest } from './write-newest.ts';
 import { writeObject } from './write-object.ts';
 
 /** Throws ApiError: 404, 409 (stale resourceVersion, uid, or too many conflicts), 422, or what admission says. */
-export async function guaranteedUpdate(registry: Registry, call: UpdateCall): Promise<WriteResult> {
-  const { info, namespace, name } = call;
-  const key: StoreKey = { prefix: storagePrefix(info), namespace, name };
-  return refuseWhenDurable(registry.store, key, () => repeatUpdate(registry, call, key));
-}
-
-async function repeatUpdate(registry: Registry, call: UpdateCall, key: StoreKey): Promise<WriteResult> {
-  const { info } = call;
-  for (let attempt = 1; ; attempt++) {
-    const current = registry.store.peek(key);
-    if (!current) {
-      if (call.create) return call.create();
-      throw notFound(info, call.name);
-    }
-    const about = { key, current, pinned: call.pinned };
-    try {
-      return await attemptUpdate(registry, call, about);
-    } catch (error) {
-      if (!(error instanceof ObjectMoved)) throw error;
-      if (about.pinned || attempt >= MAX_CONFLICT_RETRIES) throw conflict(info, call.name);
-    }
-  }
-}
+export const guaranteedUpdate = (registry: Registry, call: UpdateCall): Promise<WriteResult> =>
+  writeNewest(registry, call, { attempt: (target) => attemptUpdate(registry, call, target), create: call.create });
 
 function stagesOf(registry: Registry, call: UpdateCall, current: StoredObject): UpdateStages {
   const { elsewhere } = registry;
@@ -48,22 +21,14 @@ function stagesOf(registry: Registry, call: UpdateCall, current: StoredObject): 
   return isLarge ? elsewhere.update(call, current, call.sent?.()) : localStages(registry, call, current);
 }
 
-async function attemptUpdate(
-  registry: Registry,
-  call: UpdateCall,
-  about: { readonly key: StoreKey; readonly current: StoredObject; pinned: boolean },
-): Promise<WriteResult> {
+async function attemptUpdate(registry: Registry, call: UpdateCall, target: WriteTarget): Promise<WriteResult> {
   const { info, name } = call;
-  const { key, current } = about;
-  const loading = current.load(nextTurn);
-  if (loading) await loading;
-  const before = prepareViews(info, [current], { again: false });
-  if (before) await before;
-  const old = viewObject(info, current);
+  const { key, current, old } = target;
+  target.pinned = call.pinned;
   const stages = stagesOf(registry, call, current);
   const beginning = stages.begin(old);
   const begun = beginning instanceof Promise ? await beginning : beginning;
-  about.pinned = begun.pinned;
+  target.pinned = begun.pinned;
   const { object } = begun;
   const owners = object.metadata.managedFields;
   const subject: AdmissionSubject = { name, object, oldObject: old };
@@ -90,9 +55,7 @@ async function attemptUpdate(
   };
   const stored = await writeObject(registry, { info, key, decide: write });
   if (decision.type === 'delete') return { created: false, stored: undefined, ...resultOf(completed) };
-  const after = prepareViews(info, [stored], { again: false });
-  if (after) await after;
-  return { created: false, object: viewObject(info, stored!), stored };
+  return { created: false, object: await viewWritten(info, stored!), stored };
 }
 
 const localStages = (registry: Registry, call: UpdateCall, current: StoredObject): UpdateStages => ({

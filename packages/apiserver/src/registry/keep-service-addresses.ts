@@ -9,7 +9,7 @@ import { storagePrefix } from '@coracle/apimachinery/types/resource';
 import { belongsTo, clusterIpsOf, isAllocatedAddress } from '@coracle/apimachinery/types/service-cidrs';
 import type { IPAddress } from '@coracle/apimachinery/types/types';
 import type { Logger } from '@coracle/runtime/log/log';
-import type { StoredObject, StoreKey, StoreWrite } from '../cache/object-store.ts';
+import type { StoredObject, StoreWrite } from '../cache/object-store.ts';
 import { giveBack, IP_ADDRESSES, takeAddress } from '../kinds/builtin/strategies/services.ts';
 import type { Registry } from './write-contract.ts';
 import { partWrite } from './write-object.ts';
@@ -17,7 +17,8 @@ import { partWrite } from './write-object.ts';
 const SERVICES_PREFIX = storagePrefix({ group: '', resource: 'services' });
 const ADDRESSES_PREFIX = storagePrefix(IP_ADDRESSES);
 
-const addressKey = (ip: string): StoreKey => ({ prefix: ADDRESSES_PREFIX, namespace: '', name: ip });
+const addressOf = ({ store }: Registry, ip: string): StoredObject | undefined =>
+  store.peek({ prefix: ADDRESSES_PREFIX, namespace: '', name: ip });
 
 /** An allocated address that is no Service's is left alone for so long. */
 const ORPHAN_MS = 60_000;
@@ -42,9 +43,12 @@ export async function repairServiceAddresses(registry: Registry): Promise<number
     .map(({ name }) => partWrite(registry, giveBack(name)));
   const missing = [...owners].flatMap(([ip, service]) => repairs(registry, ip, service));
   const writes = [...gone, ...missing];
-  await Promise.all(writes.map(({ key, decide }) => store.write(key, decide)));
+  await writeAll(registry, writes);
   return writes.length;
 }
+
+const writeAll = ({ store }: Registry, writes: readonly StoreWrite[]): Promise<unknown> =>
+  Promise.all(writes.map(({ key, decide }) => store.write(key, decide)));
 
 /** The Service that an IPAddress names, in its newest decided state: one that goes takes its address along. */
 function serviceOf({ store }: Registry, address: Readonly<KubeObject>): StoredObject | undefined {
@@ -57,8 +61,8 @@ function serviceOf({ store }: Registry, address: Readonly<KubeObject>): StoredOb
 const isOrphan = (registry: Registry, { name, object }: StoredObject): boolean =>
   isAllocatedAddress(object) && !clusterIpsOf(serviceOf(registry, object)?.object).includes(name);
 
-function isOwner({ store }: Registry, ip: string, service: StoredObject): boolean {
-  const address = store.peek(addressKey(ip));
+function isOwner(registry: Registry, ip: string, service: StoredObject): boolean {
+  const address = addressOf(registry, ip);
   return address !== undefined && belongsTo(address.object as IPAddress, service);
 }
 
@@ -88,21 +92,18 @@ export function keepServiceAddresses(registry: Registry, log: Logger): () => voi
     cancel = undefined;
     const now = registry.clock.now();
     for (const { name } of store.list(ADDRESSES_PREFIX).items) {
-      const address = store.peek(addressKey(name));
+      const address = addressOf(registry, name);
       if (!address || !isOrphan(registry, address)) continue;
       const age = now - Date.parse(address.metadata.creationTimestamp ?? '');
       if (age < ORPHAN_MS) sweepLater();
-      else {
-        const { key, decide } = partWrite(registry, giveBack(name));
-        store.write(key, decide).catch(report);
-      }
+      else writeAll(registry, [partWrite(registry, giveBack(name))]).catch(report);
     }
   };
   const repairOne = async ({ name, object }: StoredObject): Promise<void> => {
     const service = serviceOf(registry, object);
     if (!service || !clusterIpsOf(service.object).includes(name)) return;
     // In one step: between the two the Service may go.
-    await Promise.all(repairs(registry, name, service).map(({ key, decide }) => store.write(key, decide)));
+    await writeAll(registry, repairs(registry, name, service));
   };
   const report = (error: unknown): void => {
     if (!stopped) log.warn('the IPAddress of a Service cannot be brought back', { error: String(error) });

@@ -2,6 +2,9 @@
 
 import { defaultedFields } from '@coracle/apimachinery/schema/defaulted-fields';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import { nextTurn } from '@coracle/runtime/clock/next-turn';
+import type { Decision } from '../cache/object-store.ts';
+import { writeInPieces } from '../cache/written-object.ts';
 import { LARGE_WRITE } from './write-call.ts';
 
 /** Whatever these hold, they are soon done with: nobody counts. */
@@ -59,4 +62,15 @@ function hasManyParts(bytes: Uint8Array, line: number): boolean {
     if (weight > MANY_PARTS) return true;
   }
   return false;
+}
+
+/**
+ * A decision about a large object with that written, and frozen below its own members and those of its metadata: what is
+ * left for the store to do is one short step.
+ */
+export async function writtenDecision(decision: Exclude<Decision, { readonly type: 'keep' }>): Promise<Decision> {
+  await nextTurn();
+  const written = await writeInPieces(decision.object, nextTurn);
+  await nextTurn();
+  return { ...decision, written };
 }

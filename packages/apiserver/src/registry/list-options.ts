@@ -36,65 +36,51 @@ export function validateListOptions(options: ListOptions, { watch }: { readonly 
   if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
 }
 
-const forbid = (field: string, detail: string): FieldError => ({ type: 'FieldValueForbidden', field, detail });
-const unsupportedMatch = (value: string): FieldError => ({
+const MATCH = 'resourceVersionMatch';
+
+const unsupportedMatch = (value: string, supported: string): FieldError => ({
   type: 'FieldValueNotSupported',
-  field: 'resourceVersionMatch',
+  field: MATCH,
   value,
-  detail: 'supported values: "Exact", "NotOlderThan", ""',
+  detail: `supported values: ${supported}`,
 });
 
+/** Of the mistakes those that are made, as fields that are forbidden. */
+const forbidden = (...mistakes: readonly [isMade: boolean, field: string, detail: string][]): FieldError[] =>
+  mistakes.flatMap(([isMade, field, detail]) => (isMade ? [{ type: 'FieldValueForbidden', field, detail }] : []));
+
 function listErrors(options: ListOptions): FieldError[] {
-  const { resourceVersionMatch: match } = options;
-  const errors: FieldError[] = [];
-  if (match !== '') {
-    if (options.resourceVersion === '') {
-      errors.push(
-        forbid('resourceVersionMatch', 'resourceVersionMatch is forbidden unless resourceVersion is provided'),
-      );
-    }
-    if (options.continue !== '') {
-      errors.push(forbid('resourceVersionMatch', 'resourceVersionMatch is forbidden when continue is provided'));
-    }
-    if (!MATCHES.includes(match)) errors.push(unsupportedMatch(match));
-    if (match === 'Exact' && options.resourceVersion === '0') {
-      errors.push(forbid('resourceVersionMatch', 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'));
-    }
-  }
-  if (options.sendInitialEvents !== undefined) {
-    errors.push(forbid('sendInitialEvents', 'sendInitialEvents is forbidden for list'));
-  }
-  return errors;
+  const { resourceVersionMatch: match, resourceVersion } = options;
+  const isGiven = match !== '';
+  return [
+    ...forbidden(
+      [isGiven && resourceVersion === '', MATCH, `${MATCH} is forbidden unless resourceVersion is provided`],
+      [isGiven && options.continue !== '', MATCH, `${MATCH} is forbidden when continue is provided`],
+    ),
+    ...(isGiven && !MATCHES.includes(match) ? [unsupportedMatch(match, '"Exact", "NotOlderThan", ""')] : []),
+    ...forbidden(
+      [match === 'Exact' && resourceVersion === '0', MATCH, `${MATCH} "exact" is forbidden for resourceVersion "0"`],
+      [options.sendInitialEvents !== undefined, 'sendInitialEvents', 'sendInitialEvents is forbidden for list'],
+    ),
+  ];
 }
 
 function watchErrors(options: ListOptions): FieldError[] {
-  const { resourceVersionMatch: match, sendInitialEvents } = options;
-  const errors: FieldError[] = [];
-  if (sendInitialEvents !== undefined && match !== 'NotOlderThan') {
-    errors.push(
-      forbid('resourceVersionMatch', 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'),
-    );
-  }
-  if (match !== '') {
-    if (sendInitialEvents === undefined) {
-      errors.push(
-        forbid(
-          'resourceVersionMatch',
-          'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
-        ),
-      );
-    }
-    if (match !== 'NotOlderThan') {
-      errors.push({ ...unsupportedMatch(match), detail: 'supported values: "NotOlderThan"' });
-    }
-  }
+  const { resourceVersionMatch: match } = options;
+  const isGiven = match !== '';
+  const isOther = match !== 'NotOlderThan';
+  const sends = options.sendInitialEvents !== undefined;
   // A watch that names no version begins with what is there: so it has a match of its own (SetListOptionsDefaults).
-  const isLegacy = ['', '0'].includes(options.resourceVersion) && match === '' && sendInitialEvents === undefined;
-  if ((match !== '' || isLegacy) && options.continue !== '') {
-    errors.push(forbid('resourceVersionMatch', 'resourceVersionMatch is forbidden when continue is provided'));
-  }
-  if (options.limit > 0 && sendInitialEvents !== undefined) {
-    errors.push(forbid('limit', 'limit is forbidden when sendInitialEvents is provided'));
-  }
-  return errors;
+  const hasMatch = isGiven || (['', '0'].includes(options.resourceVersion) && !sends);
+  return [
+    ...forbidden(
+      [sends && isOther, MATCH, `sendInitialEvents requires setting ${MATCH} to NotOlderThan`],
+      [isGiven && !sends, MATCH, `${MATCH} is forbidden for watch unless sendInitialEvents is provided`],
+    ),
+    ...(isGiven && isOther ? [unsupportedMatch(match, '"NotOlderThan"')] : []),
+    ...forbidden(
+      [hasMatch && options.continue !== '', MATCH, `${MATCH} is forbidden when continue is provided`],
+      [sends && options.limit > 0, 'limit', 'limit is forbidden when sendInitialEvents is provided'],
+    ),
+  ];
 }

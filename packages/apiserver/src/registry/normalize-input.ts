@@ -8,7 +8,8 @@ import { dropEmpty } from '@coracle/apimachinery/schema/drop-empty';
 import { pruneUnknown } from '@coracle/apimachinery/schema/prune';
 import { validateSchema } from '@coracle/apimachinery/schema/validate';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
-import { type ResourceStrategy, updateStrategyOf, type ValidationAbout } from '@coracle/apimachinery/types/strategy';
+import { updateStrategyOf, type ValidationAbout } from '@coracle/apimachinery/types/strategy';
+import { invalid as invalidField } from '@coracle/apimachinery/validation/field-errors';
 
 interface NormalizeOptions {
   readonly dropStatus?: boolean;
@@ -29,14 +30,10 @@ export function normalizeInput(
   const custom = info.strategy.custom;
   const unknown = pruneUnknown(info.schema, object, { custom });
   if (!options.keepNulls) dropNulls(info.schema, object, { custom });
-  complete(object, options);
-  if (!options.withoutDefaults) applyKindDefaults(info, object);
-  return unknown;
-}
-
-function complete(object: UnstructuredObject, options: NormalizeOptions): void {
   if (typeof object.metadata !== 'object' || object.metadata === null) object.metadata = {};
   if (options.dropStatus) delete object['status'];
+  if (!options.withoutDefaults) applyKindDefaults(info, object);
+  return unknown;
 }
 
 /**
@@ -80,15 +77,29 @@ export function validateObject(
   old?: Readonly<UnstructuredObject>,
   about: ObjectValidation = {},
 ): void {
-  const typeErrors = typeMetaErrors(info, object);
-  // Of an object of another kind nothing else is said, and it goes by its own name.
-  if (typeErrors.length > 0)
-    throw invalid(ownKind(info, object), nameOf(object), [...(about.more ?? []), ...typeErrors]);
-  const metaErrors = validateObjectMeta(object.metadata, metaOptions(info));
-  const asked = schemaErrors(info, object, old, { ...about, before: metaErrors });
-  const ruled = ruleErrors(info.strategy, object, old, about) ?? [];
-  const errors: FieldError[] = [...(about.more ?? []), ...metaErrors, ...unreported(info, asked, ruled), ...ruled];
-  if (errors.length > 0) throw invalid(info, object.metadata.name ?? '', errors);
+  const { group, namespaced, schema, strategy } = info;
+  const { more = [], subresource = '' } = about;
+  const { kind, metadata } = object;
+  const { name = '' } = metadata;
+  // Of an object of another kind nothing else is said, and it goes by its own name. Custom resources learn of it here;
+  // built-in kinds fail to decode before.
+  if (kind !== info.kind)
+    throw invalid({ group, kind }, name, [...more, invalidField('kind', kind, `must be ${info.kind}`)]);
+  const metaErrors = validateObjectMeta(metadata, {
+    namespaced,
+    names: strategy.names,
+    // The two API servers beside kube-apiserver's own have never asked for qualified finalizers.
+    custom: strategy.server === 'extension',
+  });
+  const asked =
+    strategy.validateSchema?.(object, old, { ...about, before: metaErrors }) ??
+    validateSchema(schema, object, { custom: strategy.custom });
+  const ruled =
+    (old === undefined
+      ? strategy.validate?.(object)
+      : updateStrategyOf(strategy, subresource).validateUpdate?.(object, old)) ?? [];
+  const errors: FieldError[] = [...more, ...metaErrors, ...unreported(info, asked, ruled), ...ruled];
+  if (errors.length > 0) throw invalid(info, name, errors);
 }
 
 /**
@@ -117,41 +128,3 @@ function unreported(
 /** An answer shows no more mistakes than these. */
 const MOST_REPORTED = 1000;
 const isMissing = ({ type }: FieldError): boolean => type === 'FieldValueRequired';
-
-const nameOf = (object: UnstructuredObject): string => object.metadata.name ?? '';
-const ownKind = ({ group }: ResourceInfo, { kind }: UnstructuredObject): { group: string; kind: string } => ({
-  group,
-  kind,
-});
-
-const metaOptions = (info: ResourceInfo): Parameters<typeof validateObjectMeta>[1] => ({
-  namespaced: info.namespaced,
-  names: info.strategy.names,
-  // The two API servers beside kube-apiserver's own have never asked for qualified finalizers.
-  custom: info.strategy.server === 'extension',
-});
-
-const ruleErrors = (
-  strategy: ResourceStrategy,
-  object: UnstructuredObject,
-  old: Readonly<UnstructuredObject> | undefined,
-  { subresource = '' }: ValidationAbout,
-): readonly FieldError[] | undefined =>
-  old === undefined
-    ? strategy.validate?.(object)
-    : updateStrategyOf(strategy, subresource).validateUpdate?.(object, old);
-
-const schemaErrors = (
-  info: ResourceInfo,
-  object: UnstructuredObject,
-  old: Readonly<UnstructuredObject> | undefined,
-  about: ValidationAbout,
-): readonly FieldError[] =>
-  info.strategy.validateSchema?.(object, old, about) ??
-  validateSchema(info.schema, object, { custom: info.strategy.custom });
-
-/** Custom resources learn of a wrong kind from validation; built-in kinds fail to decode before they come here. */
-function typeMetaErrors(info: ResourceInfo, object: UnstructuredObject): FieldError[] {
-  if (object.kind === info.kind) return [];
-  return [{ type: 'FieldValueInvalid', field: 'kind', value: object.kind, detail: `must be ${info.kind}` }];
-}

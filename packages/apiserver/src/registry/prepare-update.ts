@@ -1,10 +1,10 @@
 /** What may be stored of an update: what its endpoint does not write stays, what the server keeps is put back, changes are counted. */
 
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
-import { updateStrategyOf } from '@coracle/apimachinery/types/strategy';
-import { movesGeneration } from './generation.ts';
+import { type UpdateStrategy, updateStrategyOf } from '@coracle/apimachinery/types/strategy';
 import { keepSystemMetadata, systemMetadataErrors } from './object-metadata.ts';
 
 /** Returns what may be stored of `object` when written through `subresource` over `old`. May reuse `object`. */
@@ -29,4 +29,40 @@ export function prepareUpdate(
     next.metadata.generation = (old.metadata.generation ?? 0) + 1;
   }
   return next;
+}
+
+const OUTSIDE = new Set(['metadata', 'status', 'apiVersion', 'kind']);
+
+interface Update {
+  readonly object: Readonly<UnstructuredObject>;
+  readonly old: Readonly<UnstructuredObject>;
+  /** The kind has no `/status`. */
+  readonly statusIsData: boolean;
+}
+
+/** True when the change is one that controllers must act on. */
+function movesGeneration(
+  { generation, generationFollows }: Pick<UpdateStrategy, 'generation' | 'generationFollows'>,
+  { object, old, statusIsData }: Update,
+): boolean {
+  const followed = (): boolean =>
+    generationFollows !== undefined &&
+    !deepEqual(object.metadata[generationFollows] ?? {}, old.metadata[generationFollows] ?? {});
+  switch (generation) {
+    case 'none':
+    case 'one':
+      return false;
+    case 'spec':
+      return !deepEqual(object['spec'], old['spec']) || followed();
+    case 'except-status': {
+      if (followed()) return true;
+      for (const field of new Set([...Object.keys(object), ...Object.keys(old)])) {
+        if (OUTSIDE.has(field) && !(statusIsData && field === 'status')) continue;
+        if (!deepEqual(object[field], old[field])) return true;
+      }
+      return false;
+    }
+    default:
+      return generation satisfies never;
+  }
 }

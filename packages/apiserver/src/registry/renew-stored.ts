@@ -15,18 +15,16 @@ import { encodeObject, storageVersionOf } from './versioned-view.ts';
 
 const decoder = new TextDecoder();
 
+/** By where they lie and the version they lie in. */
 let byPlace: ReadonlyMap<string, ResourceInfo> | undefined;
-
-/** By where it lies and the version it lies in. */
-const placeOf = (prefix: string, apiVersion: string): string => `${prefix} ${apiVersion}`;
 
 function resourceAt(prefix: string, apiVersion: string): ResourceInfo | undefined {
   byPlace ??= new Map(
     builtinResources()
       .filter((info) => apiVersionOf(info) === storageVersionOf(info))
-      .map((info) => [placeOf(storagePrefix(info), apiVersionOf(info)), info]),
+      .map((info) => [`${storagePrefix(info)} ${apiVersionOf(info)}`, info]),
   );
-  return byPlace.get(placeOf(prefix, apiVersion));
+  return byPlace.get(`${prefix} ${apiVersion}`);
 }
 
 /** What is no object of a built-in kind, or does not parse, is given back as it is. */

@@ -3,6 +3,7 @@
  * go). Lookups walk three maps and allocate nothing.
  */
 import type { ResourceInfo, SubresourceInfo } from '@coracle/apimachinery/types/resource';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 
 export interface CatalogChange {
   readonly added: readonly ResourceInfo[];
@@ -26,14 +27,12 @@ export interface ResourceCatalog extends ResourceSource {
   /** Adds resources; one of the same group, version and plural is replaced (and reported as removed and added). */
   add(...infos: readonly ResourceInfo[]): void;
   /** Takes resources out; unknown ones are ignored. */
-  remove(...infos: readonly Pick<ResourceInfo, 'group' | 'version' | 'resource'>[]): void;
+  remove(...infos: readonly ResourceKey[]): void;
   /** Both at once, seen by readers as one change. */
-  update(change: {
-    readonly add?: readonly ResourceInfo[];
-    readonly remove?: readonly Pick<ResourceInfo, 'group' | 'version' | 'resource'>[];
-  }): void;
+  update(change: { readonly add?: readonly ResourceInfo[]; readonly remove?: readonly ResourceKey[] }): void;
 }
 
+type ResourceKey = Pick<ResourceInfo, 'group' | 'version' | 'resource'>;
 type Versions = Map<string, Map<string, ResourceInfo>>;
 
 /** Makes a catalog that holds `initial`. */
@@ -44,15 +43,13 @@ export function createResourceCatalog(initial: readonly ResourceInfo[]): Resourc
   let flat: readonly ResourceInfo[] | undefined;
 
   const put = (info: ResourceInfo): ResourceInfo | undefined => {
-    const versions = groups.get(info.group) ?? new Map<string, Map<string, ResourceInfo>>();
-    groups.set(info.group, versions);
-    const resources = versions.get(info.version) ?? new Map<string, ResourceInfo>();
-    versions.set(info.version, resources);
+    const versions: Versions = getOrInsert(groups, info.group, () => new Map());
+    const resources = getOrInsert(versions, info.version, () => new Map());
     const before = resources.get(info.resource);
     resources.set(info.resource, info);
     return before;
   };
-  const take = (key: Pick<ResourceInfo, 'group' | 'version' | 'resource'>): ResourceInfo | undefined => {
+  const take = (key: ResourceKey): ResourceInfo | undefined => {
     const versions = groups.get(key.group);
     const resources = versions?.get(key.version);
     const before = resources?.get(key.resource);
@@ -63,15 +60,7 @@ export function createResourceCatalog(initial: readonly ResourceInfo[]): Resourc
     return before;
   };
   const update: ResourceCatalog['update'] = ({ add = [], remove = [] }) => {
-    const removed: ResourceInfo[] = [];
-    for (const key of remove) {
-      const before = take(key);
-      if (before) removed.push(before);
-    }
-    for (const info of add) {
-      const before = put(info);
-      if (before) removed.push(before);
-    }
+    const removed = [...remove.map(take), ...add.map(put)].filter((before) => before !== undefined);
     if (removed.length === 0 && add.length === 0) return;
     generation++;
     flat = undefined;
@@ -98,7 +87,5 @@ export function createResourceCatalog(initial: readonly ResourceInfo[]): Resourc
 }
 
 /** The entry of one subresource, or undefined when the resource does not have it. */
-export function subresourceOf(info: ResourceInfo, name: string): SubresourceInfo | undefined {
-  for (const sub of info.subresources) if (sub.name === name) return sub;
-  return undefined;
-}
+export const subresourceOf = (info: ResourceInfo, name: string): SubresourceInfo | undefined =>
+  info.subresources.find((sub) => sub.name === name);

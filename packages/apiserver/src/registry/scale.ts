@@ -10,6 +10,7 @@ import {
   fromLabelSelectorObject,
   type LabelSelectorObject,
 } from '@coracle/apimachinery/selector/label-selector';
+import { valueAt } from '@coracle/apimachinery/types/read-value';
 import type { ResourceInfo, ScalePaths, SubresourceInfo } from '@coracle/apimachinery/types/resource';
 import { invalid as invalidValue } from '@coracle/apimachinery/validation/field-errors';
 import { storedUidConflict } from './uid-conflict.ts';
@@ -82,14 +83,7 @@ const MAX_INT32 = 2 ** 31 - 1;
 
 const segments = (path: string): string[] => path.split('.').filter((part) => part !== '');
 
-function read(object: unknown, path: string): unknown {
-  let at = object;
-  for (const part of segments(path)) {
-    if (!isJsonObject(at)) return undefined;
-    at = getOwn(at, part);
-  }
-  return at;
-}
+const read = (object: unknown, path: string): unknown => valueAt(object, ...segments(path));
 
 function write(object: Record<string, unknown>, path: string, value: unknown): void {
   const parts = segments(path);

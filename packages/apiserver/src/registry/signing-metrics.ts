@@ -4,8 +4,8 @@
  */
 import { certificateValidity } from '@coracle/apimachinery/certificates/certificate-validity';
 import { decodeBase64 } from '@coracle/apimachinery/meta/base64';
-import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { storagePrefix } from '@coracle/apimachinery/types/resource';
+import { createCounter } from '@coracle/runtime/metrics/counter';
 import type { ValueFamily } from '@coracle/runtime/metrics/metric-family';
 import type { Change, ObjectStore } from '../cache/object-store.ts';
 
@@ -24,37 +24,25 @@ export interface SigningMetrics {
 
 /** Counts from now on. */
 export function createSigningMetrics(store: Pick<ObjectStore, 'watch' | 'revision'>): SigningMetrics {
-  const requested = new Map<string, number>();
-  const honored = new Map<string, number>();
+  const counter = (what: string, help: string) =>
+    createCounter(`apiserver_certificates_registry_csr_${what}_duration_total`, help);
+  const requested = counter('requested', 'Certificates issued to requests for a certain duration.');
+  const honored = counter('honored', 'Certificates issued to such requests with about that duration.');
   const prefix = storagePrefix({ group: 'certificates.k8s.io', resource: 'certificatesigningrequests' });
   const watch = store.watch(prefix, store.revision(), (changes) => {
     for (const change of changes) {
       const signed = signedNow(change);
       if (!signed) continue;
-      count(requested, signed.signer);
-      if (isHonored(signed)) count(honored, signed.signer);
+      const { signerName } = signed;
+      requested.add({ signerName });
+      if (isHonored(signed)) honored.add({ signerName });
     }
   });
-  const family = (which: 'requested' | 'honored', help: string): ValueFamily => ({
-    name: `apiserver_certificates_registry_csr_${which}_duration_total`,
-    help,
-    type: 'counter',
-    samples: [...(which === 'honored' ? honored : requested)].map(([signerName, value]) => ({
-      labels: { signerName },
-      value,
-    })),
-  });
-  return {
-    families: () => [
-      family('requested', 'Certificates issued to requests for a certain duration.'),
-      family('honored', 'Certificates issued to such requests with about that duration.'),
-    ],
-    stop: () => watch.stop(),
-  };
+  return { families: () => [requested.family(), honored.family()], stop: () => watch.stop() };
 }
 
 interface Signed {
-  readonly signer: string;
+  readonly signerName: string;
   readonly seconds: number;
   readonly certificate: string;
 }
@@ -62,16 +50,14 @@ interface Signed {
 /** What was signed with this change; undefined where nothing was, or no duration asked for. */
 function signedNow({ type, current, previous }: Change): Signed | undefined {
   if (type !== 'MODIFIED') return undefined;
-  const { spec, status } = partsOf(current.object);
+  const { spec, status } = current.object as SigningRequest;
   if (spec?.expirationSeconds === undefined || !status?.certificate) return undefined;
-  if (previous && partsOf(previous.object).status?.certificate) return undefined;
-  const { signerName = '' } = spec;
+  if ((previous?.object as SigningRequest | undefined)?.status?.certificate) return undefined;
+  const { signerName: name = '' } = spec;
   // One series for all whose names are made up by others.
-  const signer = signerName.startsWith('kubernetes.io/') ? signerName : 'other';
-  return { signer, seconds: spec.expirationSeconds, certificate: status.certificate };
+  const signerName = name.startsWith('kubernetes.io/') ? name : 'other';
+  return { signerName, seconds: spec.expirationSeconds, certificate: status.certificate };
 }
-
-const partsOf = (object: Readonly<UnstructuredObject>): SigningRequest => object as SigningRequest;
 
 function isHonored({ seconds, certificate }: Signed): boolean {
   try {
@@ -83,7 +69,3 @@ function isHonored({ seconds, certificate }: Signed): boolean {
     return false;
   }
 }
-
-const count = (counts: Map<string, number>, signer: string): void => {
-  counts.set(signer, (counts.get(signer) ?? 0) + 1);
-};

@@ -6,7 +6,7 @@
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import type { Decision } from '../cache/object-store.ts';
 import type { StageResource } from './stage-resource.ts';
-import type { Admitted, SentBody } from './write-contract.ts';
+import type { Admitted, SentBody, WriteClient } from './write-contract.ts';
 
 /** The CustomResourceDefinition of a resource, as it is stored. */
 export interface StageDefinition {
@@ -101,7 +101,4 @@ export interface StageResult {
  * Does a stage on another thread, in turn with those of other owners. Rejects with the ApiError that the stage throws, 429
  * where too many wait, 400 where it takes too much time or memory, and with the signal's reason.
  */
-export type RunStage = (
-  job: StageJob,
-  client: { readonly owner: string; readonly signal: AbortSignal } | undefined,
-) => Promise<StageResult>;
+export type RunStage = (job: StageJob, client: WriteClient | undefined) => Promise<StageResult>;

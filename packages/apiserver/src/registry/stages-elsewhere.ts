@@ -13,11 +13,11 @@ import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import type { AdmissionOperation } from '../admission/plugin.ts';
 import type { Decision, ObjectStore, StoredObject } from '../cache/object-store.ts';
 import { freezeInPieces } from '../cache/written-object.ts';
+import { writtenDecision } from './large-write.ts';
 import type { ResourceSource } from './resource-catalog.ts';
 import type { RunStage, StageDefinition, StageJob, StageResult } from './stage-job.ts';
 import type { StageResource } from './stage-resource.ts';
 import type { Completed, StagesElsewhere, WriteCall, WriteClient } from './write-contract.ts';
-import { writtenDecision } from './written-decision.ts';
 
 const DEFINITIONS = 'apiextensions.k8s.io/customresourcedefinitions';
 const CORE = 'v1';
@@ -151,20 +151,12 @@ async function decisionOf(
   { decision = 'put', form, parsed }: StageAnswer,
   current: StoredObject | undefined,
 ): Promise<Decision> {
-  switch (decision) {
-    case 'keep':
-      return { type: 'keep' };
-    case 'delete':
-      return writtenDecision({ type: 'delete', object: current!.object as UnstructuredObject }, nextTurn);
-    case 'put': {
-      const { before, after, whole } = form!;
-      const object = whole === undefined ? parsed : await parseInPieces(whole);
-      for (const part of [...Object.values(object.metadata), ...Object.values(object)]) {
-        if (part !== object.metadata) await freezeInPieces(part, nextTurn);
-      }
-      return { type: 'put', object, written: { object, before, after } };
-    }
-    default:
-      return decision satisfies never;
+  if (decision === 'keep') return { type: 'keep' };
+  if (decision === 'delete') return writtenDecision({ type: 'delete', object: current!.object as UnstructuredObject });
+  const { before, after, whole } = form!;
+  const object = whole === undefined ? parsed : await parseInPieces(whole);
+  for (const part of [...Object.values(object.metadata), ...Object.values(object)]) {
+    if (part !== object.metadata) await freezeInPieces(part, nextTurn);
   }
+  return { type: 'put', object, written: { object, before, after } };
 }

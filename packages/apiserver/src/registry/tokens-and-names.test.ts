@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { generateName } from '../../../apimachinery/src/meta/generate-name.ts';
 import { ApiError } from '../../../apimachinery/src/meta/status.ts';
-import { decodeContinue, encodeContinue } from './continue-token.ts';
+import { decodeContinue, encodeContinue } from './list.ts';
 import { type ListOptions, NO_LIST_OPTIONS, validateListOptions } from './list-options.ts';
 import { parseResourceVersion } from './resource-version.ts';
 

@@ -4,7 +4,7 @@
  */
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
-import type { ObjectMeta, UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import type { ManagedFieldsEntry, ObjectMeta, UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { conflict, type FieldError, invalid, STALE_RESOURCE_VERSION } from '@coracle/apimachinery/meta/status';
 import { emptyToNull } from '@coracle/apimachinery/schema/empty-to-null';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
@@ -14,7 +14,6 @@ import type { Decision } from '../cache/object-store.ts';
 import { finishedDeleting } from './graceful-deletion.ts';
 import { applyKindDefaults, dropEmptyMetadata, validateObject } from './normalize-input.ts';
 import { dedupeOwnerReferences, matchName, matchNamespace, newFinalizerErrors } from './object-metadata.ts';
-import { keepOwnerTimes } from './owner-times.ts';
 import { prepareUpdate } from './prepare-update.ts';
 import { storedUidConflict } from './uid-conflict.ts';
 import { storedForm } from './versioned-view.ts';
@@ -101,7 +100,7 @@ export function completeUpdate(
   if (facts.tracked) keepOwnerTimes(object, old);
   errors.push(...newFinalizerErrors(object, old));
   validateObject(info, object, old, { subresource, warn, more: errors });
-  warnAboutUpdate(info, subresource, { object, old, warn });
+  warnAboutUpdate(facts, object, old);
   return object;
 }
 
@@ -109,6 +108,23 @@ function setOwners(object: UnstructuredObject, owners: ObjectMeta['managedFields
   if (owners) object.metadata.managedFields = owners;
   else delete object.metadata.managedFields;
 }
+
+/**
+ * Takes, in place, the owners of `old` where nothing but their times is new: who applies `paused: false` again changes
+ * nothing, because the object does not keep it (upstream's IgnoreManagedFieldsTimestampsTransformer).
+ */
+function keepOwnerTimes(object: UnstructuredObject, old: Readonly<UnstructuredObject>): void {
+  const { managedFields } = object.metadata;
+  const before = old.metadata.managedFields;
+  if (managedFields === undefined || managedFields.length !== before?.length) return;
+  for (const [i, entry] of managedFields.entries()) {
+    if (!deepEqual(timeless(entry), timeless(before[i]!))) return;
+  }
+  object.metadata.managedFields = before;
+  if (!deepEqual(object, old)) object.metadata.managedFields = managedFields;
+}
+
+const timeless = (entry: Readonly<ManagedFieldsEntry>): unknown => ({ ...entry, time: undefined });
 
 interface Update {
   readonly object: UnstructuredObject;

@@ -7,17 +7,20 @@ import { createObject, dropsStatus } from './create.ts';
 import { guaranteedUpdate } from './guaranteed-update.ts';
 import { matchName, matchNamespace } from './object-metadata.ts';
 import { namesVersion } from './update-stages.ts';
-import type { Registry, SentBody, WriteCall, WriteResult } from './write-contract.ts';
+import type { Registry, SentBody, UpdateCall, WriteCall, WriteResult } from './write-contract.ts';
+
+interface PutCall extends WriteCall {
+  /** Asked before a PUT creates; rejects with ApiError 403. */
+  readonly authorizeCreate: () => Promise<void> | void;
+}
 
 /** Replaces the object with `object` (normalised, owned by the callee). Throws ApiError as `guaranteedUpdate` does. */
 export async function updateObject(
   registry: Registry,
-  call: WriteCall & {
+  call: PutCall & {
     readonly object: UnstructuredObject;
     /** What it was sent as, should the stored object be a large one. */
     readonly sent: () => SentBody;
-    /** Asked before a PUT creates; rejects with ApiError 403. */
-    readonly authorizeCreate: () => Promise<void> | void;
   },
 ): Promise<WriteResult> {
   const { object } = call;
@@ -28,22 +31,14 @@ export async function updateObject(
     pinned: namesVersion(object.metadata.resourceVersion),
     // Each attempt changes its object (admission, status isolation): only the caller's copy stays as it was sent.
     next: () => cloneJson(object) as UnstructuredObject,
-    ...(mayCreate(call) && {
-      create: async () => {
-        await call.authorizeCreate();
-        return createObject(registry, {
-          ...call,
-          object: newObject(call.info, cloneJson(object) as UnstructuredObject),
-        });
-      },
-    }),
+    ...creating(registry, call, () => newObject(call.info, cloneJson(object) as UnstructuredObject)),
   });
 }
 
 /** As `updateObject`, with a large body that another thread reads. */
 export async function updateLarge(
   registry: Registry,
-  call: WriteCall & { readonly sent: SentBody; readonly authorizeCreate: () => Promise<void> | void },
+  call: PutCall & { readonly sent: SentBody },
 ): Promise<WriteResult> {
   const { sent } = call;
   return guaranteedUpdate(registry, {
@@ -52,12 +47,7 @@ export async function updateLarge(
     isLarge: true,
     pinned: false,
     next: readElsewhere,
-    ...(mayCreate(call) && {
-      create: async () => {
-        await call.authorizeCreate();
-        return createObject(registry, { ...call, object: sent });
-      },
-    }),
+    ...creating(registry, call, () => sent),
   });
 }
 
@@ -66,8 +56,19 @@ export function readElsewhere(): never {
   throw new TypeError('a large body is read by another thread');
 }
 
-const mayCreate = ({ info, subresource }: WriteCall): boolean =>
-  info.strategy.allowCreateOnUpdate && subresource === '';
+/** What to do when there is no such object, where the kind allows that. */
+function creating(
+  registry: Registry,
+  call: PutCall,
+  object: () => UnstructuredObject | SentBody,
+): Pick<UpdateCall, 'create'> {
+  if (!call.info.strategy.allowCreateOnUpdate || call.subresource !== '') return {};
+  const create = async (): Promise<WriteResult> => {
+    await call.authorizeCreate();
+    return createObject(registry, { ...call, object: object() });
+  };
+  return { create };
+}
 
 /** The body of a PUT as a new object. */
 export function newObject(info: ResourceInfo, object: UnstructuredObject): UnstructuredObject {

@@ -7,6 +7,7 @@ import { apiVersionOf } from '@coracle/apimachinery/meta/gvk';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 import type { StoredObject } from '../cache/object-store.ts';
 import { createParsedObjects } from '../cache/stored-object.ts';
 import { LARGE_WRITE } from './write-call.ts';
@@ -36,6 +37,12 @@ export function viewObject(info: ResourceInfo, stored: StoredObject): Readonly<U
   const apiVersion = apiVersionOf(info);
   const { object } = stored;
   return object.apiVersion === apiVersion ? object : { ...object, apiVersion };
+}
+
+/** What a write has stored, as its resource shows it. Rejects with ApiError 500 when its conversion fails. */
+export async function viewWritten(info: ResourceInfo, stored: StoredObject): Promise<Readonly<UnstructuredObject>> {
+  await prepareViews(info, [stored], { again: false });
+  return viewObject(info, stored);
 }
 
 /** The metadata of `viewObject` but for managedFields, without parsing the rest where that can be spared. */
@@ -131,14 +138,8 @@ export function storedForm(
 /** What views made of stored revisions, as long as those live: what a webhook made, and some of what was made here. */
 const conversions = new WeakMap<ResourceInfo, WeakMap<StoredObject, Readonly<UnstructuredObject>>>();
 
-function conversionsOf(info: ResourceInfo): WeakMap<StoredObject, Readonly<UnstructuredObject>> {
-  let known = conversions.get(info);
-  if (!known) {
-    known = new WeakMap();
-    conversions.set(info, known);
-  }
-  return known;
-}
+const conversionsOf = (info: ResourceInfo): WeakMap<StoredObject, Readonly<UnstructuredObject>> =>
+  getOrInsert(conversions, info, () => new WeakMap());
 
 function converted(info: ResourceInfo, stored: StoredObject): Readonly<UnstructuredObject> {
   const known = conversionsOf(info);
@@ -154,14 +155,10 @@ function converted(info: ResourceInfo, stored: StoredObject): Readonly<Unstructu
 /** `{"kind":K,"apiVersion":V,` of each resource. */
 const heads = new WeakMap<ResourceInfo, Uint8Array>();
 
-function headOf(info: ResourceInfo): Uint8Array {
-  let head = heads.get(info);
-  if (!head) {
-    head = encoder.encode(`{"kind":${JSON.stringify(info.kind)},"apiVersion":${JSON.stringify(apiVersionOf(info))},`);
-    heads.set(info, head);
-  }
-  return head;
-}
+const headOf = (info: ResourceInfo): Uint8Array =>
+  getOrInsert(heads, info, () =>
+    encoder.encode(`{"kind":${JSON.stringify(info.kind)},"apiVersion":${JSON.stringify(apiVersionOf(info))},`),
+  );
 
 /** The object's JSON in the version of `info`, without a newline. Looks at bytes only: the object may not be parsed. */
 export function viewBytes(info: ResourceInfo, stored: StoredObject): Uint8Array {

@@ -31,6 +31,3 @@ export class ObjectMoved extends Error {
     this.name = 'ObjectMoved';
   }
 }
-
-/** How often an update, patch or delete without a pinned resourceVersion is tried before it answers 409. */
-export const MAX_CONFLICT_RETRIES = 5;

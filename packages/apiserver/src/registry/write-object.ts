@@ -1,12 +1,11 @@
 /** The write of an object with all that goes into its commit: what plug-ins have added, and what its kind writes with it. */
 
-import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { type ResourceInfo, storagePrefix } from '@coracle/apimachinery/types/resource';
 import type { CommitPart, ResourceName, ResourceStrategy } from '@coracle/apimachinery/types/strategy';
 import type { Companion } from '../admission/plugin.ts';
 import type { Decision, StoredObject, StoreKey, StoreWrite } from '../cache/object-store.ts';
 import { builtinResource } from '../kinds/builtin/builtin-resources.ts';
-import { deletionEffect } from './graceful-deletion.ts';
+import { deletionDecision, deletionEffect } from './graceful-deletion.ts';
 import { fillSystemMetadata } from './object-metadata.ts';
 import type { Registry } from './write-contract.ts';
 
@@ -66,14 +65,7 @@ const keyOf = ({ group, resource }: ResourceName, namespace: string, name: strin
 export function partWrite(registry: Registry, part: CommitPart): StoreWrite {
   const info = builtinResource(part.of);
   if (info === undefined) throw new TypeError(`${part.of.resource} of ${part.of.group} is not a built-in resource`);
-  switch (part.type) {
-    case 'create':
-      return createPart(registry, info, part);
-    case 'delete':
-      return deletePart(registry, info, part);
-    default:
-      return part satisfies never;
-  }
+  return part.type === 'create' ? createPart(registry, info, part) : deletePart(registry, info, part);
 }
 
 /** The writes of what plug-ins of admission have added; undefined when there is nothing. */
@@ -115,10 +107,7 @@ function deletePart(
     decide(current) {
       if (!current || isMeant?.(current.object) === false) return { type: 'keep' };
       const effect = deletionEffect(info, current.object, { options: {}, now: registry.clock.now() });
-      if (effect.type === 'already-terminating') return { type: 'keep' };
-      return effect.type === 'mark'
-        ? { type: 'put', object: effect.object }
-        : { type: 'delete', object: current.object as UnstructuredObject };
+      return deletionDecision(effect, current);
     },
   };
 }

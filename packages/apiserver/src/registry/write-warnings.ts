@@ -6,25 +6,23 @@ import { unqualifiedFinalizers } from '@coracle/apimachinery/meta/validate-objec
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import { updateStrategyOf } from '@coracle/apimachinery/types/strategy';
 import { type DeleteOptions, namesPolicy } from './graceful-deletion.ts';
+import type { WriteCall } from './write-contract.ts';
 
 type Warn = (text: string) => void;
-
-interface Created {
-  readonly object: Readonly<UnstructuredObject>;
-  readonly warn: Warn;
-}
-interface Updated extends Created {
-  readonly old: Readonly<UnstructuredObject>;
-}
+type Shown = Readonly<UnstructuredObject>;
 
 /** Warnings of a create. */
-export function warnAboutCreate(info: ResourceInfo, { object, warn }: Created): void {
-  for (const text of info.strategy.warningsOnCreate?.(object) ?? []) warn(text);
-  if (info.strategy.custom) warnAboutFinalizers(object, [], warn);
+export function warnAboutCreate({ info: { strategy }, warn }: Pick<WriteCall, 'info' | 'warn'>, object: Shown): void {
+  for (const text of strategy.warningsOnCreate?.(object) ?? []) warn(text);
+  if (strategy.custom) warnAboutFinalizers(object, [], warn);
 }
 
 /** Warnings of an update: of what came in with it. */
-export function warnAboutUpdate({ strategy }: ResourceInfo, subresource: string, { object, old, warn }: Updated): void {
+export function warnAboutUpdate(
+  { info: { strategy }, subresource, warn }: Pick<WriteCall, 'info' | 'subresource' | 'warn'>,
+  object: Shown,
+  old: Shown,
+): void {
   for (const text of updateStrategyOf(strategy, subresource).warningsOnUpdate?.(object, old) ?? []) warn(text);
   if (strategy.custom && subresource === '') warnAboutFinalizers(object, old.metadata.finalizers ?? [], warn);
 }
@@ -35,7 +33,7 @@ export function warnAboutDelete({ strategy }: ResourceInfo, options: DeleteOptio
   if (text !== undefined && !namesPolicy(options)) warn(text);
 }
 
-function warnAboutFinalizers(object: Readonly<UnstructuredObject>, before: readonly string[], warn: Warn): void {
+function warnAboutFinalizers(object: Shown, before: readonly string[], warn: Warn): void {
   for (const name of [...new Set(unqualifiedFinalizers(object.metadata))].sort()) {
     if (before.includes(name)) continue;
     // Upstream asks for the path only when there is a domain to put it behind.

@@ -85,16 +85,14 @@ class SqliteBackend implements Backend {
     } finally {
       signal.removeEventListener('abort', abort);
     }
-    this.#lastRevision = found.revision;
-    this.#readOnly = found.readOnly;
-    if (found.exposed) log.warn('state directory is readable by others', { directory, advice: 'chmod 700' });
-    if (found.readOnly) log.error('file system is read-only, no write will be taken', { directory });
+    const { readOnly, exposed, ...begun } = found;
+    this.#lastRevision = begun.revision;
+    this.#readOnly = readOnly;
+    if (exposed) log.warn('state directory is readable by others', { directory, advice: 'chmod 700' });
+    if (readOnly) log.error('file system is read-only, no write will be taken', { directory });
     const reading = { corrupt: [] as readonly string[], hole: 0 };
     return {
-      epoch: found.epoch,
-      revision: found.revision,
-      compacted: found.compacted,
-      incomplete: found.incomplete,
+      ...begun,
       rows: this.#rows(signal, reading),
       get corrupt() {
         return reading.corrupt;

@@ -5,7 +5,7 @@
  * A row names the revision it supersedes, so that compaction needs no index over keys: forgetting everything
  * superseded in (swept, compacted] is one walk over the rows of that range.
  */
-import { type Row, StorageError } from './backend.ts';
+import { type Opened, type Row, StorageError } from './backend.ts';
 
 /** The part of Node's DatabaseSync used here. */
 export interface SqlDatabase {
@@ -53,13 +53,8 @@ export interface LogChunk {
   readonly hole: number;
 }
 
-/** What a new opening of the log found; the words are those of `Opened`. */
-interface Begun {
-  readonly epoch: number;
-  readonly revision: number;
-  readonly compacted: number;
-  readonly incomplete: number;
-}
+/** What a new opening of the log found. */
+export type Begun = Pick<Opened, 'epoch' | 'revision' | 'compacted' | 'incomplete'>;
 
 /**
  * Sets a new or found database up; `readOnly` only looks. Throws StorageError 'corrupt' when it is not ours or newer than

@@ -11,7 +11,7 @@ import { crc32 } from 'node:zlib';
 import { giveMemoryBack } from '@coracle/runtime/process/give-memory-back';
 import { PASSING_FAILURES, StorageError, type StorageFailure } from './backend.ts';
 import { packedSize, packRows, unpackRows } from './row-codec.ts';
-import { prepareDatabase, SqliteLog } from './sqlite-log.ts';
+import { type Begun, type LogChunk, prepareDatabase, SqliteLog } from './sqlite-log.ts';
 import { toStorageError } from './storage-failure.ts';
 import { LOCK_FILE, takeStoreLock } from './store-lock.ts';
 
@@ -39,21 +39,14 @@ export type Request =
       readonly buffer: ArrayBuffer;
     };
 
-export interface OpenAnswer {
-  readonly epoch: number;
-  readonly revision: number;
-  readonly compacted: number;
-  readonly incomplete: number;
+export interface OpenAnswer extends Begun {
   readonly readOnly: boolean;
   /** True when others than the owner may read or list the directory. */
   readonly exposed: boolean;
 }
-export interface ChunkAnswer {
+export interface ChunkAnswer extends Omit<LogChunk, 'rows'> {
   readonly count: number;
   readonly buffer: ArrayBuffer;
-  readonly done: boolean;
-  readonly corrupt: readonly string[];
-  readonly hole: number;
 }
 /** Worker to main thread. */
 export type Answer =
