@@ -64,7 +64,8 @@ export async function ensureBootstrapObjects(
   return outcomes.filter((made) => made).length;
 }
 
-const pluralOf = (resources: ResourceSource): ((object: UnstructuredObject) => BootstrapObject) => {
+/** Says of an object which resource it is of; '' for a kind that is not served. */
+export const pluralOf = (resources: ResourceSource): ((object: UnstructuredObject) => BootstrapObject) => {
   const plurals = new Map(resources.all().map((info) => [`${info.group}/${info.version}/${info.kind}`, info.resource]));
   return (object) => {
     const { group, version } = parseApiVersion(object.apiVersion);

@@ -6,7 +6,7 @@ import { ApiError, alreadyExists } from '@coracle/apimachinery/meta/status';
 import { emptyToNull } from '@coracle/apimachinery/schema/empty-to-null';
 import { type ResourceInfo, storagePrefix } from '@coracle/apimachinery/types/resource';
 import type { Companion, WriteCheck } from '../admission/plugin.ts';
-import type { Decision, StoreKey } from '../cache/object-store.ts';
+import type { Decision, StoredObject, StoreKey } from '../cache/object-store.ts';
 import { applyKindDefaults, validateObject } from './normalize-input.ts';
 import {
   checkGeneration,
@@ -160,24 +160,21 @@ export function storeDecision(info: ResourceInfo, object: UnstructuredObject): D
 const isVersion = (resourceVersion: string | undefined): boolean =>
   resourceVersion !== undefined && /^[0-9]+$/.test(resourceVersion) && !/^0+$/.test(resourceVersion);
 
+interface Insertion {
+  readonly key: StoreKey;
+  readonly completed: Completed;
+  readonly companions: readonly Companion[];
+  readonly checks: readonly WriteCheck[];
+}
+
 async function insert(
   registry: Registry,
   call: CreateCall,
-  {
-    key,
-    completed,
-    companions,
-    checks,
-  }: {
-    readonly key: StoreKey;
-    readonly completed: Completed;
-    readonly companions: readonly Companion[];
-    readonly checks: readonly WriteCheck[];
-  },
+  { key, completed, companions, checks }: Insertion,
 ): Promise<WriteResult> {
   const { info } = call;
   const { object } = completed;
-  const refuseExisting = (current: { readonly object: Readonly<UnstructuredObject> } | undefined): void => {
+  const refuseExisting = (current: StoredObject | undefined): void => {
     if (!current) return;
     const terminating = current.object.metadata.deletionTimestamp !== undefined;
     throw alreadyExists(info, key.name, terminating ? 'object is being deleted: ' : '');
@@ -188,7 +185,7 @@ async function insert(
   }
   const deciding = completed.decide();
   const decision = deciding instanceof Promise ? await deciding : deciding;
-  const decide = (current: { readonly object: Readonly<UnstructuredObject> } | undefined): Decision => {
+  const decide = (current: StoredObject | undefined): Decision => {
     refuseExisting(current);
     runChecks(checks);
     return decision;

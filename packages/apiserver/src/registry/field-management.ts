@@ -94,14 +94,9 @@ type Lookup = Pick<ResourceSource, 'lookup'>;
  * it rejects with ApiError 500 when the webhook fails.
  */
 function withVersions<T>(resources: Lookup, info: ResourceInfo, compute: (versions: Versions) => T): T | Promise<T> {
-  if (info.remote === undefined) return compute(localVersions(resources, info));
-  return withAnswers(resources, info, { compute, answers: new Map() });
-}
-
-/** The versions of a kind that no webhook converts. */
-function localVersions(resources: Lookup, info: ResourceInfo): Versions {
-  return {
-    schemaOf: (apiVersion) => otherVersion(resources, info, apiVersion)?.schema,
+  if (info.remote !== undefined) return withAnswers(resources, info, { compute, answers: new Map() });
+  return compute({
+    schemaOf: schemaOf(resources, info),
     convert(objects, { from, to }) {
       const [source, target] = [from, to].map((apiVersion) => versionOf(resources, info, apiVersion) ?? info);
       return objects.map((object) => {
@@ -111,7 +106,7 @@ function localVersions(resources: Lookup, info: ResourceInfo): Versions {
         return target!.view ? target!.view.fromStored(stored) : stored;
       });
     },
-  };
+  });
 }
 
 function versionOf(resources: Lookup, info: ResourceInfo, apiVersion: string): ResourceInfo | undefined {
@@ -119,12 +114,13 @@ function versionOf(resources: Lookup, info: ResourceInfo, apiVersion: string): R
   return resources.lookup(group, version, info.resource);
 }
 
-/** Another version that shows objects in its own way. */
-function otherVersion(resources: Lookup, info: ResourceInfo, apiVersion: string): ResourceInfo | undefined {
-  if (apiVersion === apiVersionOf(info)) return undefined;
-  const other = versionOf(resources, info, apiVersion);
-  return other && other.view === info.view && other.schema === info.schema ? undefined : other;
-}
+/** Of another version, where that shows objects in its own way. */
+const schemaOf =
+  (resources: Lookup, info: ResourceInfo): Versions['schemaOf'] =>
+  (apiVersion) => {
+    const other = apiVersion === apiVersionOf(info) ? undefined : versionOf(resources, info, apiVersion);
+    return other && other.view === info.view && other.schema === info.schema ? undefined : other?.schema;
+  };
 
 interface Asking<T> {
   readonly compute: (versions: Versions) => T;
@@ -135,7 +131,7 @@ interface Asking<T> {
 function withAnswers<T>(resources: Lookup, info: ResourceInfo, asking: Asking<T>): T | Promise<T> {
   const { compute, answers } = asking;
   const versions: Versions = {
-    schemaOf: (apiVersion) => otherVersion(resources, info, apiVersion)?.schema,
+    schemaOf: schemaOf(resources, info),
     convert(objects, { to }) {
       const filled = objects.filter((object) => Object.keys(object).length > 0);
       const converted = answers.get(questionOf(filled, to));

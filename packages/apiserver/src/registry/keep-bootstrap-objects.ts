@@ -6,6 +6,7 @@
 
 import { parseApiVersion } from '@coracle/apimachinery/meta/gvk';
 import { storagePrefix } from '@coracle/apimachinery/types/resource';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 import type { Logger } from '@coracle/runtime/log/log';
 import { type BootstrapObject, type BootstrapOptions, ensure, lastingObjects } from './bootstrap-objects.ts';
 import { keepServiceAddresses } from './keep-service-addresses.ts';
@@ -27,10 +28,8 @@ export function keepBootstrapObjects(
     const info = resources.lookup(group, version, kept.resource);
     if (!info) continue;
     const { namespace = '', name } = kept.object.metadata;
-    const prefix = storagePrefix(info);
-    const objects = byPrefix.get(prefix) ?? new Map<string, BootstrapObject>();
-    byPrefix.set(prefix, objects.set(`${namespace}/${name}`, kept));
-    inNamespace.set(namespace, [...(inNamespace.get(namespace) ?? []), kept]);
+    getOrInsert(byPrefix, storagePrefix(info), () => new Map()).set(`${namespace}/${name}`, kept);
+    getOrInsert(inNamespace, namespace, () => []).push(kept);
   }
   const isThere = (namespace: string): boolean => {
     const object = store.peek({ prefix: NAMESPACES, namespace: '', name: namespace })?.object;

@@ -4,7 +4,7 @@ import { formatTime, type ObjectMeta, type UnstructuredObject } from '@coracle/a
 import { badRequest, type FieldError, invalid } from '@coracle/apimachinery/meta/status';
 import { stableText } from '@coracle/apimachinery/schema/list-types';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
-import { forbidden } from '@coracle/apimachinery/validation/field-errors';
+import { forbidden, invalid as invalidField } from '@coracle/apimachinery/validation/field-errors';
 
 /**
  * Removes what a client may not set on create (rest.WipeObjectMetaSystemFields). Upstream forgets the end of an object in
@@ -34,8 +34,7 @@ export function fillSystemMetadata(info: ResourceInfo, metadata: ObjectMeta, now
 /** A kind that does not count its generations keeps the one it was sent. Throws ApiError 422 when that is below zero. */
 export function checkGeneration(info: ResourceInfo, { name = '', generation }: ObjectMeta): void {
   if (generation === undefined || generation >= 0) return;
-  const detail = 'must be greater than or equal to 0';
-  throw invalid(info, name, [{ type: 'FieldValueInvalid', field: 'metadata.generation', value: generation, detail }]);
+  throw invalid(info, name, [invalidField('metadata.generation', generation, 'must be greater than or equal to 0')]);
 }
 
 const KEPT = ['uid', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'generation'] as const;
@@ -45,16 +44,14 @@ const KEPT = ['uid', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePer
  * which is not (ValidateObjectMetaAccessorUpdate, after rest.BeforeUpdate has put back what it puts back silently).
  */
 export function systemMetadataErrors(metadata: Readonly<ObjectMeta>, old: Readonly<ObjectMeta>): FieldError[] {
-  const errors: FieldError[] = [];
-  const immutable = (name: 'uid' | 'deletionTimestamp' | 'deletionGracePeriodSeconds'): void => {
-    const value = metadata[name];
-    if (value === undefined || value === null || value === old[name]) return;
-    errors.push({ type: 'FieldValueInvalid', field: `metadata.${name}`, value, detail: 'field is immutable' });
-  };
-  if (metadata.uid) immutable('uid');
-  if (old.deletionTimestamp === undefined) immutable('deletionTimestamp');
-  immutable('deletionGracePeriodSeconds');
-  return errors;
+  const immutable = [
+    ...(metadata.uid ? (['uid'] as const) : []),
+    ...(old.deletionTimestamp === undefined ? (['deletionTimestamp'] as const) : []),
+    'deletionGracePeriodSeconds' as const,
+  ];
+  return immutable
+    .filter((name) => (metadata[name] ?? undefined) !== undefined && metadata[name] !== old[name])
+    .map((name) => invalidField(`metadata.${name}`, metadata[name], 'field is immutable'));
 }
 
 /** Puts the stored system metadata back over whatever an update carried. */
@@ -119,12 +116,7 @@ export function newFinalizerErrors(object: UnstructuredObject, old: Readonly<Uns
   const before = new Set(old.metadata.finalizers ?? []);
   const added = (object.metadata.finalizers ?? []).filter((finalizer) => !before.has(finalizer));
   if (added.length === 0) return [];
-  return [
-    forbidden(
-      'metadata.finalizers',
-      `no new finalizers can be added if the object is being deleted, found new finalizers []string{${added
-        .map((finalizer) => JSON.stringify(finalizer))
-        .join(', ')}}`,
-    ),
-  ];
+  const found = `[]string{${added.map((finalizer) => JSON.stringify(finalizer)).join(', ')}}`;
+  const detail = `no new finalizers can be added if the object is being deleted, found new finalizers ${found}`;
+  return [forbidden('metadata.finalizers', detail)];
 }

@@ -7,7 +7,7 @@ import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { parseApiVersion } from '@coracle/apimachinery/meta/gvk';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { storagePrefix } from '@coracle/apimachinery/types/resource';
-import { ensure } from './bootstrap-objects.ts';
+import { ensure, pluralOf } from './bootstrap-objects.ts';
 import type { ResourceSource } from './resource-catalog.ts';
 import type { Registry } from './write-contract.ts';
 
@@ -27,15 +27,13 @@ export async function makeOnce(registry: Registry, { resources, record, objects 
   const key = { prefix: storagePrefix(info), ...record };
   const made = new Set(listOf(registry.store.peek(key)?.object));
   const before = made.size;
+  const withPlural = pluralOf(resources);
   for (const object of objects) {
-    const { group, version } = parseApiVersion(object.apiVersion);
-    const kind = resources
-      .all()
-      .find((one) => one.group === group && one.version === version && one.kind === object.kind);
-    if (!kind) continue;
-    const entry = `${kind.resource}.${group}/${object.metadata.name}`;
+    const { resource } = withPlural(object);
+    if (resource === '') continue;
+    const entry = `${resource}.${parseApiVersion(object.apiVersion).group}/${object.metadata.name}`;
     if (made.has(entry)) continue;
-    await ensure(registry, { resources, resource: kind.resource, object });
+    await ensure(registry, { resources, resource, object });
     made.add(entry);
   }
   if (made.size === before) return;

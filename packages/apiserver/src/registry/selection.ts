@@ -102,12 +102,8 @@ function unknownField(info: ResourceInfo, field: string): string {
   if (hasNoFieldsOfItsOwn(info)) {
     return `${JSON.stringify(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`;
   }
-  switch (`${info.group}/${info.resource}`) {
-    case 'batch/jobs':
-      return `field label ${JSON.stringify(field)} not supported for batchv1.Job`;
-    case 'resource.k8s.io/resourceslices':
-      return `field label not supported for ${info.group}/${info.version}, Kind=${info.kind}: ${field}`;
-    default:
-      return `field label not supported: ${field}`;
-  }
+  const name = `${info.group}/${info.resource}`;
+  if (name === 'batch/jobs') return `field label ${JSON.stringify(field)} not supported for batchv1.Job`;
+  const of = name === 'resource.k8s.io/resourceslices' ? ` for ${info.group}/${info.version}, Kind=${info.kind}` : '';
+  return `field label not supported${of}: ${field}`;
 }

@@ -28,10 +28,9 @@ export function beginUpdate(
   facts: UpdateFacts,
   { old, next }: { readonly old: Old; readonly next: NextObject },
 ): BegunUpdate | Promise<BegunUpdate> {
+  const begin = (wanted: UnstructuredObject) => beginWanted(services, facts, { old, wanted });
   const wanting = next(old);
-  return wanting instanceof Promise
-    ? wanting.then((wanted) => beginWanted(services, facts, { old, wanted }))
-    : beginWanted(services, facts, { old, wanted: wanting });
+  return wanting instanceof Promise ? wanting.then(begin) : begin(wanting);
 }
 
 function beginWanted(
@@ -60,10 +59,9 @@ function beginWanted(
   if (tracked) return { object: prepared(true), errors, pinned };
   // What a custom kind's strategy throws away is owned all the same, unless it says so (`metadata` and `spec` of status).
   if (info.strategy.custom) {
+    const begin = (): BegunUpdate => ({ object: prepared(true), errors, pinned });
     const tracking = track(wanted);
-    return tracking
-      ? tracking.then(() => ({ object: prepared(true), errors, pinned }))
-      : { object: prepared(true), errors, pinned };
+    return tracking ? tracking.then(begin) : begin();
   }
   const begun: BegunUpdate = { object: prepared(false), errors, pinned };
   const tracking = track(begun.object);
