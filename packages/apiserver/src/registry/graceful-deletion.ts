@@ -59,15 +59,13 @@ export function deletionEffect(
     else if (isUnstamped) {
       // Where marking is a step of its own, the generation moves with the second DELETE.
       metadata.deletionGracePeriodSeconds = 0;
-      // Of an object whose generation is the client's own it may be a bigint.
-      if ((metadata.generation ?? 0) > 0) metadata.generation = Number(metadata.generation) + 1;
+      moveGeneration(metadata);
     }
     return { type: 'mark', object: next };
   }
   stamp(metadata, grace, now);
   if (strategy.isHeld) delete metadata.deletionGracePeriodSeconds;
-  // Of an object whose generation is the client's own it may be a bigint.
-  if ((metadata.generation ?? 0) > 0) metadata.generation = Number(metadata.generation) + 1;
+  moveGeneration(metadata);
   strategy.markDeleted?.(next);
   return { type: 'mark', object: next };
 }
@@ -89,6 +87,11 @@ export function finishedDeleting(info: ResourceInfo, object: Readonly<Unstructur
     (metadata.deletionGracePeriodSeconds ?? 0) === 0 &&
     info.strategy.isHeld?.(object) !== true
   );
+}
+
+/** Of an object whose generation is the client's own it may be a bigint. */
+function moveGeneration(metadata: UnstructuredObject['metadata']): void {
+  if ((metadata.generation ?? 0) > 0) metadata.generation = Number(metadata.generation) + 1;
 }
 
 function stamp(metadata: UnstructuredObject['metadata'], grace: number, now: number): void {

@@ -41,14 +41,10 @@ export function createStagesElsewhere(
     served: [...new Set(resources.all().map(({ group, version }) => (group === '' ? CORE : `${group}/${version}`)))],
     now: clock.now(),
   });
-  const writeContext = (call: WriteCall) => ({
-    ...context(call.info),
-    subresource: call.subresource,
-    namespace: call.namespace,
-    name: call.name,
-    manager: call.manager,
-    dryRun: call.dryRun,
-  });
+  const writeContext = (call: WriteCall) => {
+    const { info, subresource, namespace, name, manager, dryRun } = call;
+    return { ...context(info), subresource, namespace, name, manager, dryRun };
+  };
   const ask = async (
     job: StageJob,
     { client, warn }: { readonly client?: WriteClient | undefined; readonly warn: (text: string) => void },

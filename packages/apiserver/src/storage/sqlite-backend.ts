@@ -38,17 +38,12 @@ const MIN_ROOM = 256 * 1024;
 
 type Unnumbered<T> = T extends unknown ? Omit<T, 'id'> : never;
 
-interface Waiter {
-  readonly resolve: (value: OpenAnswer | ChunkAnswer | undefined) => void;
-  readonly reject: (error: StorageError) => void;
-}
-
 /** Makes a SQLite backend; nothing is touched before `open`. */
 export const createSqliteBackend = (options: SqliteBackendOptions): Backend => new SqliteBackend(options);
 
 class SqliteBackend implements Backend {
   readonly #options: SqliteBackendOptions;
-  readonly #waiting = new Map<number, Waiter>();
+  readonly #waiting = new Map<number, PromiseWithResolvers<OpenAnswer | ChunkAnswer | undefined>>();
   #worker: Worker | undefined;
   #nextId = 1;
   #generation = 0;
@@ -224,10 +219,10 @@ class SqliteBackend implements Backend {
     const worker = this.#worker;
     if (!worker) return Promise.reject(this.#poison ?? new StorageError('poisoned', 'cannot use the store: not open'));
     const id = this.#nextId++;
-    return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
-      worker.postMessage({ ...request, id }, transfer);
-    });
+    const waiter = Promise.withResolvers<OpenAnswer | ChunkAnswer | undefined>();
+    this.#waiting.set(id, waiter);
+    worker.postMessage({ ...request, id }, transfer);
+    return waiter.promise;
   }
 
   /** Memory for one batch: what came back from an earlier one, if it is large enough. */
