@@ -7,28 +7,19 @@ import type { AdmissionOperation } from '../plugin.ts';
  */
 export class ActionIndex<T> {
   readonly #find: (operation: AdmissionOperation, info: ResourceInfo, subresource: string) => T;
-  readonly #byResource = new Map<ResourceInfo, Map<string, T>>();
+  #byResource = new WeakMap<ResourceInfo, Map<string, T>>();
 
   constructor(find: (operation: AdmissionOperation, info: ResourceInfo, subresource: string) => T) {
     this.#find = find;
   }
 
   get(operation: AdmissionOperation, info: ResourceInfo, subresource: string): T {
-    let byAction = this.#byResource.get(info);
-    if (byAction === undefined) {
-      byAction = new Map();
-      this.#byResource.set(info, byAction);
-    }
-    const action = `${operation}/${subresource}`;
-    let found = byAction.get(action);
-    if (found === undefined) {
-      found = this.#find(operation, info, subresource);
-      byAction.set(action, found);
-    }
-    return found;
+    return this.#byResource
+      .getOrInsertComputed(info, () => new Map())
+      .getOrInsertComputed(`${operation}/${subresource}`, () => this.#find(operation, info, subresource));
   }
 
   clear(): void {
-    this.#byResource.clear();
+    this.#byResource = new WeakMap();
   }
 }

@@ -32,7 +32,6 @@ export class ExpressionFailed extends Error {
 }
 
 export interface CompiledExpression {
-  readonly expression: string;
   readonly resultType: CelType;
   /** Throws ExpressionFailed. */
   run(bindings: Readonly<Record<string, unknown>>, budget: CelBudget): unknown;
@@ -50,26 +49,18 @@ export function compileExpression(expression: string, options: CelCompileOptions
     const fail = (): never => {
       throw new ExpressionFailed(`compilation error: ${error.message}`, { detail: error.message, phase: 'compile' });
     };
-    return { expression, resultType: DYN, run: fail, json: fail };
+    return { resultType: DYN, run: fail, json: fail };
   }
-  return {
-    expression,
-    resultType: program.resultType,
-    run(bindings, budget) {
+  const evaluation =
+    (form: 'run' | 'json'): CompiledExpression['run'] =>
+    (bindings, budget) => {
       try {
-        return program.run(bindings, budget);
+        return program[form](bindings, budget);
       } catch (error) {
         throw failureOf(expression, error);
       }
-    },
-    json(bindings, budget) {
-      try {
-        return program.json(bindings, budget);
-      } catch (error) {
-        throw failureOf(expression, error);
-      }
-    },
-  };
+    };
+  return { resultType: program.resultType, run: evaluation('run'), json: evaluation('json') };
 }
 
 function failureOf(expression: string, error: unknown): ExpressionFailed {

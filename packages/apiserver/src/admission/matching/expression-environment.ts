@@ -30,9 +30,7 @@ export class RequestBindings {
   /** Set by whoever evaluates variables. */
   variables: unknown;
   readonly #attributes: AdmissionAttributes;
-  readonly #matched: ResourceInfo;
-  readonly #resource: ResourceInfo;
-  readonly #authorizerFor: AuthorizerFor;
+  readonly #context;
   #request: Record<string, unknown> | undefined;
   #authorizer: RequestAuthorizer | undefined;
 
@@ -47,29 +45,19 @@ export class RequestBindings {
       readonly authorizer: AuthorizerFor;
       readonly namespaceObject: Readonly<Record<string, unknown>> | null;
       readonly params: Readonly<Record<string, unknown>> | null;
-      /** A request that was made for the same matched resource. */
-      readonly like?: RequestBindings;
     },
   ) {
-    const { matched, shown } = context;
-    this.object = shown.object;
-    this.oldObject = shown.oldObject;
+    this.object = context.shown.object;
+    this.oldObject = context.shown.oldObject;
     this.namespaceObject = context.namespaceObject;
     this.params = context.params;
     this.variables = undefined;
     this.#attributes = attributes;
-    this.#matched = matched;
-    this.#resource = context.resource ?? matched;
-    this.#authorizerFor = context.authorizer;
-    const { like } = context;
-    if (like) {
-      this.#request = like.#request;
-      this.#authorizer = like.#authorizer;
-    }
+    this.#context = context;
   }
 
   get request(): Record<string, unknown> {
-    this.#request ??= requestView(this.#attributes, this.#matched, this.#resource);
+    this.#request ??= requestView(this.#attributes, this.#context.matched, this.#context.resource);
     return this.#request;
   }
 
@@ -82,7 +70,7 @@ export class RequestBindings {
   }
 
   #both(): RequestAuthorizer {
-    this.#authorizer ??= this.#authorizerFor(this.#attributes);
+    this.#authorizer ??= this.#context.authorizer(this.#attributes);
     return this.#authorizer;
   }
 

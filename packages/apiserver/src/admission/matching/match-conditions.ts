@@ -17,37 +17,31 @@ export interface MatchCondition {
 const BUDGET = 2_500_000;
 const PER_CALL = 1_000_000;
 
-export interface MatchConditions {
-  /** One false condition decides, whatever fails beside it. `error` is set when failurePolicy Fail turns one into a no. */
-  match(
-    attributes: AdmissionAttributes,
-    context: {
-      readonly matched: ResourceInfo;
-      readonly shown: ShownObjects;
-      readonly params: Readonly<Record<string, unknown>> | null;
-      readonly authorizer: AuthorizerFor;
-    },
-  ): { readonly matches: boolean; readonly error?: string };
+export type MatchConditions = ReturnType<typeof compileMatchConditions>;
+
+interface Context {
+  readonly matched: ResourceInfo;
+  readonly shown: ShownObjects;
+  readonly params: Readonly<Record<string, unknown>> | null;
+  readonly authorizer: AuthorizerFor;
 }
 
 /** Compiles the conditions. `params` is the type of `params` where there are some. */
 export function compileMatchConditions(
   conditions: readonly MatchCondition[],
   { failurePolicy, params }: { readonly failurePolicy: 'Fail' | 'Ignore'; readonly params?: CelType },
-): MatchConditions {
+) {
   const variables = expressionVariables({ params, authorizer: true });
   const programs = conditions.map(({ expression }) =>
     compileExpression(expression, { variables, resultTypes: [BOOL] }),
   );
   const failed = (error: string) => (failurePolicy === 'Fail' ? { matches: false, error } : { matches: false });
   return {
-    match(attributes, context) {
+    /** One false condition decides, whatever fails beside it. `error` is set when failurePolicy Fail turns one into a no. */
+    match(attributes: AdmissionAttributes, context: Context): { readonly matches: boolean; readonly error?: string } {
       // A namespace is not shown to conditions, and `request.resource` stays what was asked for.
-      const bindings = new RequestBindings(attributes, {
-        ...context,
-        resource: attributes.info,
-        namespaceObject: null,
-      });
+      const scope = { ...context, resource: attributes.info, namespaceObject: null };
+      const bindings = new RequestBindings(attributes, scope);
       const budget = celBudget(BUDGET, PER_CALL);
       const errors: string[] = [];
       for (const program of programs) {

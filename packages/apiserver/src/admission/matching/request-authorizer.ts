@@ -25,25 +25,15 @@ interface Questions {
 /** Asks about the request's user, or about the service account that the expression names. */
 export function requestAuthorizer(authorize: Authorizer): AuthorizerFor {
   const asked = new WeakMap<AdmissionAttributes, Questions>();
-  const questionsOf = (attributes: AdmissionAttributes): Questions => {
-    let questions = asked.get(attributes);
-    if (!questions) {
-      questions = { answers: new Map(), open: new Map() };
-      asked.set(attributes, questions);
-    }
-    return questions;
-  };
-
   const make = (attributes: AdmissionAttributes) => {
     const decide: CelAuthorizer = (question) => {
-      const key = asked.has(attributes) ? JSON.stringify(question) : '';
-      const known = key === '' ? undefined : questionsOf(attributes).answers.get(key);
+      const known = asked.get(attributes)?.answers.get(JSON.stringify(question));
       if (known) return known;
       const { serviceAccount } = question;
       const user = serviceAccount ? accountUser(serviceAccount) : attributes.user;
       const decision = authorize(user, attributesOf(question));
       if (!(decision instanceof Promise)) return decision;
-      const { answers, open } = questionsOf(attributes);
+      const { answers, open } = asked.getOrInsertComputed(attributes, () => ({ answers: new Map(), open: new Map() }));
       const name = JSON.stringify(question);
       const answered = decision.then((answer) => {
         answers.set(name, answer);
@@ -101,17 +91,8 @@ function attributesOf({ verb, path, ...asked }: CelAuthorizerAttributes): Author
     ...(fieldSelector && { fieldSelector: { rawSelector: fieldSelector } }),
     ...(labelSelector && { labelSelector: { rawSelector: labelSelector } }),
   });
-  return {
-    type: 'resource',
-    verb,
-    group,
-    version: '*',
-    resource,
-    subresource,
-    namespace,
-    name,
-    ...selectors,
-  };
+  const named = { group, version: '*', resource, subresource, namespace, name };
+  return { type: 'resource', verb, ...named, ...selectors };
 }
 
 const accountUser = ({ namespace, name }: { readonly namespace: string; readonly name: string }): UserInfo => ({

@@ -8,11 +8,8 @@ import {
   type LabelSelectorObject,
   matchesLabels,
 } from '@coracle/apimachinery/selector/label-selector';
-import type { ObjectStore } from '../../cache/object-store.ts';
+import type { ObjectStore, StoredObject } from '../../cache/object-store.ts';
 import type { AdmissionAttributes } from '../plugin.ts';
-
-const NAMESPACES = { group: '', resource: 'namespaces' };
-const NAMESPACES_PREFIX = '/namespaces';
 
 /** Compiled once with its webhook or policy. */
 export interface Selectors {
@@ -75,10 +72,14 @@ function namespaceLabels(
   store: Pick<ObjectStore, 'peek'>,
 ): Readonly<Record<string, string>> | undefined {
   const { operation, object } = attributes;
-  if (isNamespaceResource(attributes) && attributes.subresource === '' && operation !== 'DELETE' && object) {
-    return object.metadata.labels;
-  }
-  const found = store.peek({ prefix: NAMESPACES_PREFIX, namespace: '', name: namespace });
-  if (!found) throw notFound(NAMESPACES, namespace);
-  return found.object.metadata.labels;
+  const isWritten = isNamespaceResource(attributes) && attributes.subresource === '' && operation !== 'DELETE';
+  const shown = (isWritten && object) || storedNamespace(store, namespace).object;
+  return shown.metadata.labels;
+}
+
+/** The namespace in the newest decided state. Throws ApiError 404. */
+export function storedNamespace(store: Pick<ObjectStore, 'peek'>, name: string): StoredObject {
+  const found = store.peek({ prefix: '/namespaces', namespace: '', name });
+  if (!found) throw notFound({ group: '', resource: 'namespaces' }, name);
+  return found;
 }

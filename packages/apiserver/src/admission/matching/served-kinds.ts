@@ -1,6 +1,6 @@
 /** The served kinds as admission matching needs them: names in the shape of the API, and who shares a storage. */
 
-import { apiVersionOf } from '@coracle/apimachinery/meta/gvk';
+import { apiVersionOf, type GroupVersionKind } from '@coracle/apimachinery/meta/gvk';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { internalError } from '@coracle/apimachinery/meta/status';
 import { type ResourceInfo, storagePrefix } from '@coracle/apimachinery/types/resource';
@@ -12,23 +12,8 @@ export interface ServedResources {
   generation(): number;
 }
 
-export interface GroupVersionKind {
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
-}
-
-export interface GroupVersionResource {
-  readonly group: string;
-  readonly version: string;
-  readonly resource: string;
-}
-
-export const resourceOf = ({ group, version, resource }: ResourceInfo): GroupVersionResource => ({
-  group,
-  version,
-  resource,
-});
+/** The resource as a GroupVersionResource of the API. */
+export const resourceOf = ({ group, version, resource }: ResourceInfo) => ({ group, version, resource });
 
 /** The kind that a request for this resource or subresource carries. */
 export function kindOf(info: ResourceInfo, subresource: string): GroupVersionKind {
@@ -53,13 +38,7 @@ export function createEquivalents(resources: ServedResources): Equivalents {
   return (info, subresource) => {
     if (generation !== resources.generation()) {
       generation = resources.generation();
-      byPrefix = new Map();
-      for (const one of resources.all()) {
-        const prefix = storagePrefix(one);
-        const known = byPrefix.get(prefix);
-        if (known) known.push(one);
-        else byPrefix.set(prefix, [one]);
-      }
+      byPrefix = Map.groupBy(resources.all(), storagePrefix);
     }
     const all = info.versions?.() ?? byPrefix.get(storagePrefix(info)) ?? [];
     return all.filter(
@@ -83,7 +62,7 @@ const needsConversion = (object: Readonly<UnstructuredObject>, { from, to }: Con
  * The object in another version of its kind. Throws ApiError 500 where only a conversion webhook knows that version, which
  * expressions do not wait for.
  */
-export function convertObject<T extends Readonly<UnstructuredObject>>(object: T, conversion: Conversion): T {
+function convertObject<T extends Readonly<UnstructuredObject>>(object: T, conversion: Conversion): T {
   if (!needsConversion(object, conversion)) return object;
   const { from, to } = conversion;
   if (from.remote || to.remote) {
@@ -118,21 +97,17 @@ export function showObjects(
   matched: ResourceInfo,
 ): ShownObjects | Promise<ShownObjects> {
   const { info } = write;
-  const object: Readonly<UnstructuredObject> | null = write.object ?? null;
-  const oldObject = write.oldObject ?? null;
+  type Shown = Readonly<UnstructuredObject> | null;
   const conversion = { from: info, to: matched };
-  const waits = (one: Readonly<UnstructuredObject> | null): boolean =>
+  const objects: readonly Shown[] = [write.object ?? null, write.oldObject ?? null];
+  const together = ([object, oldObject]: readonly Shown[]): ShownObjects => ({
+    object: object!,
+    oldObject: oldObject!,
+  });
+  const waits = (one: Shown): boolean =>
     one !== null && (info.remote ?? matched.remote) !== undefined && needsConversion(one, conversion);
-  if (!waits(object) && !waits(oldObject)) {
-    const show = (one: Readonly<UnstructuredObject> | null) => (one === null ? null : convertObject(one, conversion));
-    return { object: show(object), oldObject: show(oldObject) };
-  }
-  const convert = (one: Readonly<UnstructuredObject> | null): Promise<Readonly<UnstructuredObject>> | null =>
-    one && convertAnyObject(one, conversion);
-  return Promise.all([convert(object), convert(oldObject)]).then(([shown, shownOld]) => ({
-    object: shown,
-    oldObject: shownOld,
-  }));
+  if (!objects.some(waits)) return together(objects.map((one) => one && convertObject(one, conversion)));
+  return Promise.all(objects.map((one) => one && convertAnyObject(one, conversion))).then(together);
 }
 
 /** A stored object (in its storage version) in the version of `info`. */

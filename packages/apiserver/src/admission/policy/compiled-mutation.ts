@@ -28,20 +28,14 @@ export function compileMutation(spec: MutatingPolicySpec): CompiledMutation {
       ? compileMatchConditions(matchConditions, { failurePolicy, ...(params && { params }) })
       : undefined,
     variables,
-    mutations: mutations.map(({ patchType, applyConfiguration, jsonPatch }) => ({
-      patchType,
-      program:
-        patchType === 'JSONPatch'
-          ? compileExpression(jsonPatch?.expression ?? '', {
-              variables: names,
-              resultTypes: [listOf(JSON_PATCH)],
-              libraries: LIBRARIES,
-            })
-          : compileExpression(applyConfiguration?.expression ?? '', {
-              variables: names,
-              resultTypes: [MUTATION_OBJECT],
-              libraries: LIBRARIES,
-            }),
-    })),
+    mutations: mutations.map(({ patchType, applyConfiguration, jsonPatch }) => {
+      const isPatch = patchType === 'JSONPatch';
+      const { expression = '' } = (isPatch ? jsonPatch : applyConfiguration) ?? {};
+      const resultTypes = [isPatch ? listOf(JSON_PATCH) : MUTATION_OBJECT];
+      return {
+        patchType,
+        program: compileExpression(expression, { variables: names, resultTypes, libraries: LIBRARIES }),
+      };
+    }),
   };
 }

@@ -36,7 +36,7 @@ export interface Evaluation {
 
 const NOTHING: Evaluation = { denials: [], annotationErrors: [], annotations: [] };
 
-export interface EvaluationContext {
+interface EvaluationContext {
   readonly matched: ResourceInfo;
   /** The objects in its version. */
   readonly shown: ShownObjects;
@@ -45,14 +45,10 @@ export interface EvaluationContext {
   readonly authorizer: AuthorizerFor;
 }
 
-export interface CompiledValidation {
-  evaluate(attributes: AdmissionAttributes, context: EvaluationContext): Evaluation;
-}
-
 /** Compiles a policy; what does not compile fails when it is evaluated. */
-export const compileValidation = (spec: ValidatingPolicySpec): CompiledValidation => new Validation(spec);
+export const compileValidation = (spec: ValidatingPolicySpec) => new CompiledValidation(spec);
 
-class Validation implements CompiledValidation {
+export class CompiledValidation {
   readonly #fails: boolean;
   readonly #conditions: MatchConditions | undefined;
   readonly #variables: CompiledVariables;
@@ -166,8 +162,8 @@ class Validation implements CompiledValidation {
     context: EvaluationContext,
   ): Pick<Evaluation, 'annotations' | 'annotationErrors'> {
     if (this.#annotations.length === 0) return NOTHING;
-    const { param } = context;
-    const bindings = new RequestBindings(attributes, { ...context, params: param, authorizer: NO_AUTHORIZER });
+    const scope = { ...context, params: context.param, authorizer: NO_AUTHORIZER };
+    const bindings = new RequestBindings(attributes, scope);
     const budget = celBudget(BUDGET, PER_CALL);
     this.#variables.bind(bindings, budget);
     const found: { key: string; value: string }[] = [];
@@ -178,8 +174,7 @@ class Validation implements CompiledValidation {
         const text = typeof value === 'string' ? value.trim() : '';
         if (text !== '') found.push({ key, value: firstBytes(text) });
       } catch (error) {
-        if (!(error instanceof ExpressionFailed)) throw error;
-        if (error.outOfBudget) throw error;
+        if (!(error instanceof ExpressionFailed) || error.outOfBudget) throw error;
         if (this.#fails) errors.push(error.message);
       }
     }

@@ -15,7 +15,7 @@ import { mutatedKind, shownKind } from '../matching/mutated-kind.ts';
 import { normalizeMutated, replaceObject } from '../matching/mutated-object.ts';
 import { whenAnswered } from '../matching/request-authorizer.ts';
 import { namespaceOf } from '../matching/selectors.ts';
-import { type ShownObjects, showObjects } from '../matching/served-kinds.ts';
+import { showObjects } from '../matching/served-kinds.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
 import { reinvocationOf } from '../reinvocation.ts';
 import { mergeConfiguration } from './apply-configuration.ts';
@@ -23,11 +23,11 @@ import type { CompiledMutation } from './compiled-mutation.ts';
 import { collectParams, type Param } from './params.ts';
 import {
   admissionForbidden,
-  configurationProblem,
+  attempted,
   conversionProblem,
   namespaceObjectOf,
   type PolicyServices,
-  paramResourceOf,
+  targetOf,
 } from './policy-services.ts';
 import type { BoundPolicy, PolicySource } from './policy-source.ts';
 import type { MutatingPolicySpec } from './policy-types.ts';
@@ -88,47 +88,25 @@ interface Context {
 }
 
 async function invocationsOf(policy: Policy, { attributes, services, failures }: Context): Promise<Invocation[]> {
-  const misconfigured = (error: unknown, binding?: string): void => {
-    const problem = configurationProblem(error);
-    if (problem === undefined) throw error;
+  const misconfigured = (binding?: string) => (problem: string) => {
     const message = `failed to configure ${binding === undefined ? 'policy' : 'binding'}: ${problem}`;
     failures.push({ policy, binding, message, reason: '' });
   };
-  let matched: ResourceInfo | undefined;
-  let info: ResourceInfo | undefined;
-  try {
-    matched = policy.matcher.match(attributes);
-    if (!matched) return [];
-    info = paramResourceOf(services, policy.spec.paramKind);
-  } catch (error) {
-    misconfigured(error);
-    return [];
-  }
+  const target = await attempted(() => targetOf(policy, attributes, services), misconfigured());
+  if (!target) return [];
+  const { matched, info } = target;
   const found: Invocation[] = [];
   for (const { name: binding, spec, matcher } of policy.bindings) {
-    try {
-      if (!matcher.match(attributes)) continue;
-    } catch (error) {
-      misconfigured(error, binding);
-      continue;
-    }
-    try {
-      // Whether it can be shown is asked here, where a failure is one of the policy.
-      await showObjects(attributes, matched);
-    } catch (error) {
-      misconfigured(conversionProblem(error));
-      continue;
-    }
-    try {
-      const params = collectParams(services.store, { info, ref: spec.paramRef, namespace: namespaceOf(attributes) });
-      for (const param of params) found.push({ policy, binding, matched, param });
-    } catch (error) {
-      misconfigured(error, binding);
-    }
+    const report = misconfigured(binding);
+    if (!(await attempted(() => matcher.match(attributes), report))) continue;
+    // Whether it can be shown is asked here, where a failure is one of the policy.
+    if (!(await attempted(() => showObjects(attributes, matched), misconfigured(), conversionProblem))) continue;
+    const where = { info, ref: spec.paramRef, namespace: namespaceOf(attributes) };
+    const params = await attempted(() => collectParams(services.store, where), report);
+    for (const param of params ?? []) found.push({ policy, binding, matched, param });
   }
   return found;
 }
-
 async function mutateAll(invocations: readonly Invocation[], context: Context): Promise<void> {
   const { attributes, services, failures } = context;
   const reinvocation = reinvocationOf(attributes);
@@ -152,17 +130,13 @@ async function mutateAll(invocations: readonly Invocation[], context: Context): 
       }
       // After the conditions: one that fails refuses the write, whoever is due.
       if (reinvocation.again && !callers.isDue(key)) continue;
-      const failed = failures.length;
-      const began = services.metrics.now();
+      const failuresBefore = failures.length;
+      const { metrics } = services;
+      const began = metrics.now();
       const mutated = await mutateOne(invocation, { ...context, namespaceObject });
-      services.metrics.policy({
-        kind: 'mutating',
-        policy: policy.name,
-        binding,
-        action: failures.length > failed ? 'deny' : 'allow',
-        failed: failures.length > failed,
-        ms: services.metrics.now() - began,
-      });
+      const failed = failures.length > failuresBefore;
+      const counted = { kind: 'mutating', policy: policy.name, binding, failed } as const;
+      metrics.policy({ ...counted, action: failed ? 'deny' : 'allow', ms: metrics.now() - began });
       if (mutated === 'changed') callers.requirePrevious();
       if (policy.spec.reinvocationPolicy === 'IfNeeded') callers.addReinvocable(key);
       worked ||= mutated !== 'failed';
@@ -183,20 +157,15 @@ async function mutateAll(invocations: readonly Invocation[], context: Context): 
  */
 async function mutateOne(
   { policy, binding, matched, param }: Invocation,
-  {
-    attributes,
-    services,
-    failures,
-    namespaceObject,
-  }: Context & { readonly namespaceObject: Readonly<Record<string, unknown>> | null },
+  context: Context & { readonly namespaceObject: Readonly<Record<string, unknown>> | null },
 ): Promise<'changed' | 'same' | 'failed'> {
-  const { info } = attributes;
+  const { attributes, services, failures, namespaceObject } = context;
+  const { info, subresource } = attributes;
   let outcome: 'changed' | 'same' | 'failed' = 'failed';
   for (const { patchType, program } of policy.compiled.mutations) {
-    const { object } = attributes;
-    if (!object) continue;
+    if (!attributes.object) continue;
     const { authorizer } = services;
-    const shown: ShownObjects = await showObjects(attributes, matched);
+    const shown = await showObjects(attributes, matched);
     const before = shown.object as Readonly<UnstructuredObject>;
     const evaluate = (): unknown => {
       const bindings = new RequestBindings(attributes, { matched, shown, params: param, namespaceObject, authorizer });
@@ -206,7 +175,6 @@ async function mutateOne(
     };
     try {
       const patch = await whenAnswered(authorizer, attributes, evaluate);
-      const { subresource } = attributes;
       const next =
         patchType === 'JSONPatch'
           ? patched(before, patch)
@@ -225,8 +193,7 @@ async function mutateOne(
       outcome = 'changed';
     } catch (error) {
       // What the object's kind cannot hold is an answer of its own.
-      if (error instanceof ApiError) throw error;
-      if (!(error instanceof Error)) throw error;
+      if (error instanceof ApiError || !(error instanceof Error)) throw error;
       failures.push({ policy, binding, message: mutationFailure(error), reason: 'Invalid' });
     }
   }

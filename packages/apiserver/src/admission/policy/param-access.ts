@@ -5,7 +5,6 @@
 
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { apiVersionOf, parseApiVersion } from '@coracle/apimachinery/meta/gvk';
-import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { type FieldError, invalid } from '@coracle/apimachinery/meta/status';
 import { forbidden } from '@coracle/apimachinery/validation/field-errors';
 import type { Authorizer, UserInfo } from '../../auth/identity.ts';
@@ -42,11 +41,8 @@ export function paramAccess(options: ParamAccessOptions): AdmissionPlugin {
       const policies = POLICIES_OF[info.resource];
       const error =
         policies === undefined
-          ? await policyError(object as WithSpec<PolicySpec>, oldObject as WithSpec<PolicySpec> | undefined, ask)
-          : await bindingError(object as WithSpec<BindingSpec>, oldObject as WithSpec<BindingSpec> | undefined, {
-              ...ask,
-              policies,
-            });
+          ? await policyError(object!, oldObject, ask)
+          : await bindingError(object!, oldObject, { ...ask, policies });
       if (error) throw invalid(info, name, [error]);
     },
   };
@@ -88,7 +84,7 @@ async function bindingError(
   }
   const prefix = `${GROUP}/${ask.policies}`;
   const policy = ask.store.peek({ prefix, namespace: '', name: binding.spec?.policyName ?? '' })?.object;
-  const kind = (policy as (UnstructuredObject & { spec?: PolicySpec }) | undefined)?.spec?.paramKind;
+  const kind = (policy as WithSpec<PolicySpec> | undefined)?.spec?.paramKind;
   // A policy that is not there yet may come to take any parameters.
   const target = kind ? resourceFor(kind, ask.resources) : { group: '*', version: '*', resource: '*' };
   if (policy && !kind) return undefined;
@@ -101,10 +97,7 @@ async function bindingError(
   );
 }
 
-function resourceFor(
-  kind: ParamKind,
-  resources: ServedResources,
-): { readonly group: string; readonly version: string; readonly resource: string } {
+function resourceFor(kind: ParamKind, resources: ServedResources) {
   const { group, version } = parseApiVersion(kind.apiVersion);
   const found = resources.all().find((info) => info.kind === kind.kind && apiVersionOf(info) === kind.apiVersion);
   return { group, version, resource: found?.resource ?? '*' };

@@ -14,8 +14,10 @@ export type Param = Readonly<UnstructuredObject> | null;
 /** What is wrong with a policy or binding as it stands now; failurePolicy says what that means. */
 export class ConfigurationError extends Error {}
 
-/** The resource that holds parameters of this kind. Throws ConfigurationError when nobody serves it. */
-export function paramResource(resources: ServedResources, { apiVersion, kind }: ParamKind): ResourceInfo {
+/** The resource of a policy's parameters; undefined when it takes none. Throws ConfigurationError when nobody serves it. */
+export function paramResource(resources: ServedResources, of: ParamKind | undefined): ResourceInfo | undefined {
+  if (!of) return undefined;
+  const { apiVersion, kind } = of;
   const found = resources.all().find((info) => info.kind === kind && apiVersionOf(info) === apiVersion);
   if (found) return found;
   const text = kindText({ ...parseApiVersion(apiVersion), kind });

@@ -32,26 +32,13 @@ export interface PolicyPluginsOptions {
 /** The plug-ins over the policies in the store, which they watch until it is closed. */
 export function policyPlugins(options: PolicyPluginsOptions): AdmissionPlugin[] {
   const { store, clock, log, resources, authorize, metrics } = options;
-  const policies = { store, equivalents: createEquivalents(resources), generation: () => resources.generation() };
+  const how = { store, equivalents: createEquivalents(resources), generation: () => resources.generation() };
   const services = { store, clock, log, resources, authorizer: requestAuthorizer(authorize), metrics };
   return [
     paramAccess({ store, resources, authorize }),
-    mutatingPolicies(
-      createPolicySource({
-        ...policies,
-        policies: 'mutatingadmissionpolicies',
-        bindings: 'mutatingadmissionpolicybindings',
-        compile: compileMutation,
-      }),
-      services,
-    ),
+    mutatingPolicies(createPolicySource({ ...how, kind: 'mutating', compile: compileMutation }), services),
     validatingPolicies(
-      createPolicySource({
-        ...policies,
-        policies: 'validatingadmissionpolicies',
-        bindings: 'validatingadmissionpolicybindings',
-        compile: compileValidation,
-      }),
+      createPolicySource({ ...how, kind: 'validating', compile: compileValidation }),
       services,
       options.onPolicyRefusal,
     ),

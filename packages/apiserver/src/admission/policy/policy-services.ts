@@ -1,15 +1,15 @@
 /** What both policy plug-ins work with, and the small steps they share. */
 
-import { ApiError, forbidden, notFound } from '@coracle/apimachinery/meta/status';
-import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import { ApiError, forbidden } from '@coracle/apimachinery/meta/status';
 import type { ObjectStore, StoredObject } from '../../cache/object-store.ts';
 import type { AdmissionMetrics } from '../admission-metrics.ts';
 import { type AuthorizerFor, namespaceView } from '../matching/expression-environment.ts';
-import { isNamespaceResource, namespaceOf } from '../matching/selectors.ts';
+import { isNamespaceResource, namespaceOf, storedNamespace } from '../matching/selectors.ts';
 import type { ServedResources } from '../matching/served-kinds.ts';
 import type { AdmissionAttributes } from '../plugin.ts';
 import { ConfigurationError, paramResource } from './params.ts';
-import type { ParamKind } from './policy-types.ts';
+import type { BoundPolicy } from './policy-source.ts';
+import type { PolicySpec } from './policy-types.ts';
 
 export interface PolicyServices {
   readonly store: ObjectStore;
@@ -25,29 +25,40 @@ export function namespaceObjectOf(
 ): Readonly<Record<string, unknown>> | null {
   const name = isNamespaceResource(attributes) ? '' : namespaceOf(attributes);
   if (name === '') return null;
-  const found = store.peek({ prefix: '/namespaces', namespace: '', name });
-  if (!found) throw notFound({ group: '', resource: 'namespaces' }, name);
-  let view = namespaceViews.get(found);
-  if (!view) {
-    view = namespaceView(found.object);
-    namespaceViews.set(found, view);
-  }
-  return view;
+  return namespaceViews.getOrInsertComputed(storedNamespace(store, name), ({ object }) => namespaceView(object));
 }
 
 /** Of each revision of a namespace, for as long as it lives. */
 const namespaceViews = new WeakMap<StoredObject, Readonly<Record<string, unknown>>>();
 
-/** The resource of a policy's parameters; undefined when it takes none. Throws ConfigurationError. */
-export const paramResourceOf = (
+/** What a policy is about in a write; undefined when it is none of its business. Throws as the matcher, and ConfigurationError. */
+export function targetOf(
+  { matcher, spec }: Pick<BoundPolicy<PolicySpec, unknown>, 'matcher' | 'spec'>,
+  attributes: AdmissionAttributes,
   { resources }: PolicyServices,
-  kind: ParamKind | undefined,
-): ResourceInfo | undefined => (kind ? paramResource(resources, kind) : undefined);
+) {
+  const matched = matcher.match(attributes);
+  return matched && { matched, info: paramResource(resources, spec.paramKind) };
+}
 
-/** The text of what is wrong with the set-up; undefined for every other failure. */
-export function configurationProblem(error: unknown): string | undefined {
-  if (error instanceof ConfigurationError) return error.message;
-  return error instanceof ApiError ? (error.status.message ?? '') : undefined;
+/**
+ * What `act` returns; undefined where the set-up is wrong: `report` gets the text of that. Rejects with every other failure.
+ * `as` says what a failure stands for.
+ */
+export async function attempted<T>(
+  act: () => T | Promise<T>,
+  report: (problem: string) => void,
+  as: (error: unknown) => unknown = (error) => error,
+): Promise<T | undefined> {
+  try {
+    return await act();
+  } catch (failure) {
+    const error = as(failure);
+    if (error instanceof ConfigurationError) report(error.message);
+    else if (error instanceof ApiError) report(error.status.message ?? '');
+    else throw error;
+    return undefined;
+  }
 }
 
 /** What a conversion failed with, without the words of the error around it. */
@@ -63,12 +74,7 @@ export function admissionForbidden({ info, name, object }: AdmissionAttributes, 
   return forbidden(info, best, why);
 }
 
-const CODES: Readonly<Record<string, number>> = {
-  Forbidden: 403,
-  Unauthorized: 401,
-  RequestEntityTooLarge: 413,
-  Invalid: 422,
-};
+const CODES: Readonly<Record<string, number>> = { Forbidden: 403, Unauthorized: 401, RequestEntityTooLarge: 413 };
 
 /** The HTTP code of a policy's reason. */
 export const codeOfReason = (reason: string): number => CODES[reason] ?? 422;

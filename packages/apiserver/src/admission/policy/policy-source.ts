@@ -1,6 +1,6 @@
 /** Policies with their bindings: watched in the store, compiled once per revision, indexed by what they are about. */
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
-import type { ObjectStore, StoredObject, StoreWatch } from '../../cache/object-store.ts';
+import type { ObjectStore, StoredObject } from '../../cache/object-store.ts';
 import { ActionIndex } from '../matching/action-index.ts';
 import { isExemptFromPolicies } from '../matching/exempt-kinds.ts';
 import { matchRules, type OperationRule, type RuleSubject } from '../matching/rules.ts';
@@ -35,28 +35,18 @@ function compileMatchResources(resources: MatchResources, services: MatchService
   const named = resourceRules.some(hasNames) || excludeResourceRules.some(hasNames);
 
   const decide = (subject: RuleSubject): ResourceInfo | undefined => {
-    if (excludeResourceRules.length > 0 && matchRules(excludeResourceRules, subject, facesOf(subject))) {
-      return undefined;
-    }
-    return included(subject);
+    const excluded = excludeResourceRules.length > 0 && matchRules(excludeResourceRules, subject, facesOf(subject));
+    return excluded ? undefined : included(subject);
   };
   // Without names in its rules, all writes of one action are decided alike.
-  const known = named ? undefined : new WeakMap<ResourceInfo, Map<string, ResourceInfo | undefined>>();
-  const decided = (subject: RuleSubject): ResourceInfo | undefined => {
-    if (!known) return decide(subject);
-    let actions = known.get(subject.info);
-    if (!actions) {
-      actions = new Map();
-      known.set(subject.info, actions);
-    }
-    const action = `${subject.operation}/${subject.subresource}`;
-    if (!actions.has(action)) actions.set(action, decide(subject));
-    return actions.get(action);
-  };
+  const decided = new ActionIndex((operation, info, subresource) =>
+    decide({ operation, info, subresource, name: undefined }),
+  );
   return {
     mayMatch: (subject) => included({ ...subject, name: undefined }) !== undefined,
     match(attributes) {
-      const matched = decided(attributes);
+      const { operation, info, subresource } = attributes;
+      const matched = named ? decide(attributes) : decided.get(operation, info, subresource);
       return matched && matchesSelectors(selectors, attributes, services.store) ? matched : undefined;
     },
   };
@@ -82,27 +72,23 @@ export interface BoundPolicy<S, C> {
 export interface PolicySource<S, C> {
   /** By policy name, bindings by theirs; the same array until something changes. */
   candidates(operation: AdmissionOperation, info: ResourceInfo, subresource: string): readonly BoundPolicy<S, C>[];
-  stop(): void;
 }
 
-export interface PolicySourceOptions<S, C> extends MatchServices {
+interface PolicySourceOptions<S, C> extends MatchServices {
   readonly store: ObjectStore;
   readonly generation: () => number;
-  /** Plural names of the two kinds. */
-  readonly policies: string;
-  readonly bindings: string;
+  readonly kind: 'mutating' | 'validating';
   readonly compile: (spec: S) => C;
 }
 
 /** Shared, so that a write that no policy concerns costs nothing. */
 const NONE: readonly never[] = [];
 
-const GROUP = 'admissionregistration.k8s.io';
-
 /** Watches both kinds. A policy works from the moment it and its binding are published. */
 export function createPolicySource<S extends PolicySpec, C>(options: PolicySourceOptions<S, C>): PolicySource<S, C> {
   const { store } = options;
-  const prefixes = { policies: `${GROUP}/${options.policies}`, bindings: `${GROUP}/${options.bindings}` };
+  const group = `admissionregistration.k8s.io/${options.kind}admission`;
+  const prefixes = { policies: `${group}policies`, bindings: `${group}policybindings` };
   const compiledPolicies = new WeakMap<StoredObject, Omit<BoundPolicy<S, C>, 'bindings'>>();
   const compiledBindings = new WeakMap<StoredObject, PolicyBinding>();
   let policies: readonly BoundPolicy<S, C>[] | undefined;
@@ -115,16 +101,16 @@ export function createPolicySource<S extends PolicySpec, C>(options: PolicySourc
   const stale = (): void => {
     policies = undefined;
   };
-  const watches: StoreWatch[] = Object.values(prefixes).map((prefix) => store.watch(prefix, store.revision(), stale));
+  for (const prefix of Object.values(prefixes)) store.watch(prefix, store.revision(), stale);
 
   const policyOf = (item: StoredObject): Omit<BoundPolicy<S, C>, 'bindings'> =>
-    remembered(compiledPolicies, item, () => {
+    compiledPolicies.getOrInsertComputed(item, () => {
       const spec = (item.object as WithSpec<S>).spec ?? ({} as S);
       const matcher = compileMatchResources(spec.matchConstraints ?? {}, options);
       return { name: item.name, spec, matcher, compiled: options.compile(spec) };
     });
   const bindingOf = (item: StoredObject): PolicyBinding =>
-    remembered(compiledBindings, item, () => {
+    compiledBindings.getOrInsertComputed(item, () => {
       const spec = (item.object as WithSpec<BindingSpec>).spec ?? {};
       return { name: item.name, spec, matcher: compileMatchResources(spec.matchResources ?? {}, options) };
     });
@@ -147,20 +133,8 @@ export function createPolicySource<S extends PolicySpec, C>(options: PolicySourc
       }
       return policies.length === 0 ? NONE : index.get(operation, info, subresource);
     },
-    stop() {
-      for (const watch of watches) watch.stop();
-    },
   };
 }
 
 const byName = (items: readonly StoredObject[]): readonly StoredObject[] =>
   items.toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
-
-function remembered<V>(known: WeakMap<StoredObject, V>, item: StoredObject, make: () => V): V {
-  let value = known.get(item);
-  if (value === undefined) {
-    value = make();
-    known.set(item, value);
-  }
-  return value;
-}

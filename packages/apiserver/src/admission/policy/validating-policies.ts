@@ -15,12 +15,12 @@ import type { CompiledValidation, Denial, Evaluation } from './compiled-validati
 import { collectParams } from './params.ts';
 import {
   admissionForbidden,
+  attempted,
   codeOfReason,
-  configurationProblem,
   conversionProblem,
   namespaceObjectOf,
   type PolicyServices,
-  paramResourceOf,
+  targetOf,
 } from './policy-services.ts';
 import type { BoundPolicy, PolicyBinding, PolicySource } from './policy-source.ts';
 import type { ValidatingPolicySpec } from './policy-types.ts';
@@ -68,10 +68,11 @@ class Run {
   readonly #onRefusal: OnPolicyRefusal | undefined;
   readonly #refusals: PolicyRefusal[] = [];
   #evaluations = 0;
+  #namespaceObject: Readonly<Record<string, unknown>> | null | undefined;
   /** The first failure under the action Audit: an annotation is never overwritten, so that later ones are not reported. */
   #audited: unknown;
-  readonly #shown = new Map<ResourceInfo, ShownObjects>();
-  #namespaceObject: Readonly<Record<string, unknown>> | null | undefined;
+  /** The objects in the version of a matched resource, converted once. */
+  readonly #shown = new Map<ResourceInfo, ShownObjects | Promise<ShownObjects>>();
 
   constructor(attributes: AdmissionAttributes, services: PolicyServices, onRefusal: OnPolicyRefusal | undefined) {
     this.#attributes = attributes;
@@ -85,18 +86,11 @@ class Run {
   }
 
   async #policy(policy: Policy): Promise<void> {
-    let matched: ResourceInfo | undefined;
-    let paramInfo: ResourceInfo | undefined;
-    try {
-      matched = policy.matcher.match(this.#attributes);
-      if (!matched) return;
-      paramInfo = paramResourceOf(this.#services, policy.spec.paramKind);
-    } catch (error) {
-      this.#misconfigured(policy, undefined, error);
-      return;
-    }
+    const report = (problem: string): void => this.#misconfigured(policy, undefined, problem);
+    const target = await attempted(() => targetOf(policy, this.#attributes, this.#services), report);
+    if (!target) return;
     const annotations = new Map<string, string[]>();
-    for (const binding of policy.bindings) await this.#binding(policy, binding, { matched, paramInfo, annotations });
+    for (const binding of policy.bindings) await this.#binding(policy, binding, { ...target, annotations });
     for (const [key, values] of annotations) this.#attributes.annotate(`${policy.name}/${key}`, values.join(', '));
   }
 
@@ -113,53 +107,35 @@ class Run {
     binding: PolicyBinding,
     context: {
       readonly matched: ResourceInfo;
-      readonly paramInfo: ResourceInfo | undefined;
+      readonly info: ResourceInfo | undefined;
       readonly annotations: Map<string, string[]>;
     },
   ): Promise<void> {
     const { store, authorizer, metrics } = this.#services;
-    let params: ReturnType<typeof collectParams>;
-    try {
-      if (!binding.matcher.match(this.#attributes)) return;
-      params = collectParams(store, {
-        info: context.paramInfo,
-        ref: binding.spec.paramRef,
-        namespace: namespaceOf(this.#attributes),
-      });
-    } catch (error) {
-      this.#misconfigured(policy, binding, error);
-      return;
-    }
-    if (params.length === 0) return;
-    const { matched } = context;
-    let shown: ShownObjects;
-    try {
-      shown = await this.#showIn(matched);
-    } catch (error) {
-      this.#misconfigured(policy, binding, conversionProblem(error), 'failed to convert object version: ');
-      return;
-    }
+    const { matched, info, annotations } = context;
+    const where = { info, ref: binding.spec.paramRef, namespace: namespaceOf(this.#attributes) };
+    const params = await attempted(
+      () => (binding.matcher.match(this.#attributes) ? collectParams(store, where) : []),
+      (problem) => this.#misconfigured(policy, binding, problem),
+    );
+    if (!params || params.length === 0) return;
+    const shown = await attempted(
+      () => this.#shown.getOrInsertComputed(matched, (to) => showObjects(this.#attributes, to)),
+      (problem) => this.#misconfigured(policy, binding, `failed to convert object version: ${problem}`),
+      conversionProblem,
+    );
+    if (!shown) return;
     if (this.#namespaceObject === undefined) this.#namespaceObject = namespaceObjectOf(this.#attributes, store);
+    const namespaceObject = this.#namespaceObject;
     for (const param of params) {
       if (++this.#evaluations % TOGETHER === 0) await nextTurn();
       const began = metrics.now();
-      const namespaceObject = this.#namespaceObject;
       const evaluate = (): Evaluation =>
         policy.compiled.evaluate(this.#attributes, { matched, shown, param, namespaceObject, authorizer });
       const evaluation = await whenAnswered(authorizer, this.#attributes, evaluate);
       const ms = metrics.now() - began;
-      this.#conclude(policy, binding, { evaluation, ms, annotations: context.annotations });
+      this.#conclude(policy, binding, { evaluation, ms, annotations });
     }
-  }
-
-  /** The objects in the version of `matched`, converted once. */
-  async #showIn(matched: ResourceInfo): Promise<ShownObjects> {
-    let shown = this.#shown.get(matched);
-    if (!shown) {
-      shown = await showObjects(this.#attributes, matched);
-      this.#shown.set(matched, shown);
-    }
-    return shown;
   }
 
   #conclude(
@@ -192,21 +168,18 @@ class Run {
     const { policy, binding } = at;
     if (action === 'Deny') this.#refusals.push({ policy, binding, message, reason });
     else if (action === 'Warn') {
-      this.#attributes.warn(
-        `Validation failed for ValidatingAdmissionPolicy '${policy}' with binding '${binding}': ${message}`,
-      );
+      const who = `ValidatingAdmissionPolicy '${policy}' with binding '${binding}'`;
+      this.#attributes.warn(`Validation failed for ${who}: ${message}`);
     } else if (action === 'Audit') {
-      const validationActions = at.spec.validationActions;
+      const { validationActions } = at.spec;
       this.#audited ??= { message, policy, binding, expressionIndex, validationActions };
     }
   }
 
-  /** failurePolicy Ignore passes it by. Anything that is no matter of configuration is thrown on. */
-  #misconfigured(policy: Policy, binding: PolicyBinding | undefined, error: unknown, what = ''): void {
-    const problem = configurationProblem(error);
-    if (problem === undefined) throw error;
+  /** failurePolicy Ignore passes it by. */
+  #misconfigured(policy: Policy, binding: PolicyBinding | undefined, problem: string): void {
     if (policy.spec.failurePolicy === 'Ignore') return;
-    const message = `failed to configure ${binding ? 'binding' : 'policy'}: ${what}${problem}`;
+    const message = `failed to configure ${binding ? 'binding' : 'policy'}: ${problem}`;
     this.#refusals.push({ policy: policy.name, binding: binding?.name, message, reason: '' });
   }
 }

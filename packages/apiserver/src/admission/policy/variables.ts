@@ -5,12 +5,7 @@ import { type CompiledExpression, compileExpression, ExpressionFailed } from '..
 import type { RequestBindings } from '../matching/expression-environment.ts';
 import type { Variable } from './policy-types.ts';
 
-export interface CompiledVariables {
-  /** The type of `variables`. */
-  readonly type: CelType;
-  /** Puts them into the bindings; what they cost is taken from `budget`. */
-  bind(bindings: RequestBindings, budget: CelBudget): void;
-}
+export type CompiledVariables = ReturnType<typeof compileVariables>;
 
 interface Compiled {
   readonly name: string;
@@ -18,10 +13,7 @@ interface Compiled {
 }
 
 /** Compiles the variables in order: each may use the ones before it. */
-export function compileVariables(
-  variables: readonly Variable[],
-  parts: { readonly params: CelType | undefined },
-): CompiledVariables {
+export function compileVariables(variables: readonly Variable[], parts: { readonly params: CelType | undefined }) {
   const fields: Record<string, CelType> = {};
   const compiled: Compiled[] = [];
   for (const { name, expression } of variables) {
@@ -32,8 +24,10 @@ export function compileVariables(
     fields[name] = program.resultType;
   }
   return {
+    /** The type of `variables`. */
     type: typeOfVariables(fields),
-    bind(bindings, budget) {
+    /** Puts them into the bindings; what they cost is taken from `budget`. */
+    bind(bindings: RequestBindings, budget: CelBudget): void {
       const holder: Record<string, unknown> = {};
       bindings.variables = holder;
       for (const one of compiled) defineLazy(holder, one, { bindings, budget });
