@@ -2,13 +2,12 @@
  * PodSecurity: namespaces that carry `pod-security.kubernetes.io/` labels hold their Pods to a level. Enforced on Pods;
  * controllers of Pods are only warned about. A namespace without the labels costs one look at its labels.
  */
-import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import { ApiError, forbidden } from '@coracle/apimachinery/meta/status';
 import type { ObjectStore } from '../../cache/object-store.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
-import type { CheckedContainer, CheckedPod, CheckedPodSpec, Violation } from './pod-check.ts';
+import { type CheckedContainer, type CheckedPod, type CheckedPodSpec, plural, type Violation } from './pod-check.ts';
 import {
   isSame,
   type LevelVersion,
@@ -45,8 +44,6 @@ const HARMLESS = new Set(['exec', 'attach', 'binding', 'eviction', 'log', 'portf
 
 /** The plug-in over this store's namespaces. */
 export function podSecurity(store: Pick<ObjectStore, 'peek' | 'list'>): AdmissionPlugin {
-  const policyFor = (namespace: string): Policy =>
-    policyOf(store.peek({ prefix: NAMESPACES_PREFIX, namespace: '', name: namespace })?.object.metadata.labels);
   return {
     name: 'PodSecurity',
     matches(operation, info, subresource) {
@@ -59,7 +56,8 @@ export function podSecurity(store: Pick<ObjectStore, 'peek' | 'list'>): Admissio
     validate(attributes) {
       const { info, namespace, object, oldObject } = attributes;
       if (info.resource === 'namespaces') return checkNamespace(store, attributes);
-      const policy = policyFor(namespace);
+      const found = store.peek({ prefix: NAMESPACES_PREFIX, namespace: '', name: namespace });
+      const policy = policyOf(found?.object.metadata.labels);
       const watched = [policy.warn, policy.audit, ...(info.resource === 'pods' ? [policy.enforce] : [])];
       if (policy.errors.length === 0 && watched.every(({ level }) => level === 'privileged')) return;
       if (info.resource === 'pods') {
@@ -90,27 +88,19 @@ function validateRules(
   policy: Policy,
   { pod, enforced }: { readonly pod: CheckedPod; readonly enforced: boolean },
 ): void {
-  const known: { readonly at: LevelVersion; readonly found: readonly Violation[] }[] = [];
-  const violations = (at: LevelVersion): readonly Violation[] => {
-    const before = known.find((one) => isSame(one.at, at));
-    if (before) return before.found;
-    const found = violationsOf(at, pod);
-    known.push({ at, found });
-    return found;
-  };
-  const would = (at: LevelVersion): string =>
-    `would violate PodSecurity ${JSON.stringify(policyName(at))}: ${violationText(violations(at))}`;
+  const known = new Map<string, readonly Violation[]>();
+  const violations = (at: LevelVersion): readonly Violation[] =>
+    known.getOrInsertComputed(policyName(at), () => violationsOf(at, pod));
+  const broken = (at: LevelVersion): string =>
+    `PodSecurity ${JSON.stringify(policyName(at))}: ${violationText(violations(at))}`;
+  const would = (at: LevelVersion): string => `would violate ${broken(at)}`;
   if (policy.errors.length > 0) {
     attributes.annotate(`${AUDIT_PREFIX}error`, `Failed to parse policy: ${policyErrorText(policy.errors)}`);
   }
   if (enforced) attributes.annotate(`${AUDIT_PREFIX}enforce-policy`, policyName(policy.enforce));
   if (violations(policy.audit).length > 0) attributes.annotate(`${AUDIT_PREFIX}audit-violations`, would(policy.audit));
   if (enforced && violations(policy.enforce).length > 0) {
-    throw forbidden(
-      attributes.info,
-      attributes.name,
-      `violates PodSecurity ${JSON.stringify(policyName(policy.enforce))}: ${violationText(violations(policy.enforce))}`,
-    );
+    throw forbidden(attributes.info, attributes.name, `violates ${broken(policy.enforce)}`);
   }
   if (violations(policy.warn).length > 0) attributes.warn(would(policy.warn));
 }
@@ -130,12 +120,8 @@ function changesChecked(pod: Target, old: Target): boolean {
     const [ours, theirs] = [now.spec[list] ?? [], before.spec[list] ?? []];
     if (ours.length !== theirs.length || ours.some((one, i) => differs(one, theirs[i]))) return true;
   }
-  return (now.spec.ephemeralContainers ?? []).some((one) =>
-    differs(
-      one,
-      before.spec.ephemeralContainers?.find(({ name }) => name === one.name),
-    ),
-  );
+  const debuggers = new Map(before.spec.ephemeralContainers?.map((one) => [one.name, one]));
+  return (now.spec.ephemeralContainers ?? []).some((one) => differs(one, debuggers.get(one.name)));
 }
 
 /** Labels have to be valid; a stricter level says which Pods it would not have let in. */
@@ -147,17 +133,10 @@ function checkNamespace(
   const before = policyOf(oldObject?.metadata.labels);
   const errors = policyErrorText(next.errors);
   if (next.errors.length > 0 && (!oldObject || errors !== policyErrorText(before.errors))) {
-    const causes = next.errors.map(({ field, detail }) => ({
-      reason: 'FieldValueInvalid',
-      message: detail ?? '',
-      field,
-    }));
-    throw new ApiError({
-      code: 422,
-      reason: 'Invalid',
-      message: `Namespace ${JSON.stringify(name)} is invalid: ${errors}`,
-      details: { name, kind: 'Namespace', causes: cloneJson(causes) },
-    });
+    const reason = 'FieldValueInvalid';
+    const causes = next.errors.map(({ field, detail }) => ({ reason, message: detail ?? '', field }));
+    const message = `Namespace ${JSON.stringify(name)} is invalid: ${errors}`;
+    throw new ApiError({ code: 422, reason: 'Invalid', message, details: { name, kind: 'Namespace', causes } });
   }
   if (!oldObject || isSame(next.enforce, before.enforce) || next.enforce.level === 'privileged') return;
   const relaxed =
@@ -168,30 +147,22 @@ function checkNamespace(
 
 function existingViolations(store: Pick<ObjectStore, 'list'>, namespace: string, enforce: LevelVersion): string[] {
   const { items, remaining = 0 } = store.list(PODS_PREFIX, { namespace, limit: MAX_CHECKED });
-  const found = new Map<string, { readonly first: string; count: number }>();
-  for (const item of items) {
-    const reasons = violationsOf(enforce, checked(item.object)).map(({ reason }) => reason);
-    if (reasons.length === 0) continue;
-    const key = reasons.join(', ');
-    const known = found.get(key);
-    if (known) known.count++;
-    else found.set(key, { first: item.name, count: 1 });
-  }
-  const lines = [...found].map(([reasons, { first, count }]) => {
-    const others = count === 1 ? '' : ` (and ${count - 1} other ${count === 2 ? 'pod' : 'pods'})`;
-    return `${first}${others}: ${reasons}`;
+  const byReasons = Map.groupBy(items, ({ object }) =>
+    violationsOf(enforce, checked(object))
+      .map(({ reason }) => reason)
+      .join(', '),
+  );
+  byReasons.delete('');
+  const lines = Array.from(byReasons, ([reasons, [first, ...others]]) => {
+    const more = others.length === 0 ? '' : ` (and ${others.length} other ${plural('pod', others.length)})`;
+    return `${first!.name}${more}: ${reasons}`;
   });
-  return [
-    ...(remaining > 0
-      ? [
-          `new PodSecurity enforce level only checked against the first ${items.length} of ${items.length + remaining} existing pods`,
-        ]
-      : []),
-    ...(lines.length > 0
-      ? [
-          `existing pods in namespace ${JSON.stringify(namespace)} violate the new PodSecurity enforce level ${JSON.stringify(policyName(enforce))}`,
-        ]
-      : []),
-    ...lines.sort(),
-  ];
+  if (lines.length > 0) {
+    const level = JSON.stringify(policyName(enforce));
+    const where = `in namespace ${JSON.stringify(namespace)}`;
+    lines.sort().unshift(`existing pods ${where} violate the new PodSecurity enforce level ${level}`);
+  }
+  const all = items.length + remaining;
+  const partly = `new PodSecurity enforce level only checked against the first ${items.length} of ${all} existing pods`;
+  return remaining > 0 ? [partly, ...lines] : lines;
 }

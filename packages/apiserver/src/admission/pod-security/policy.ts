@@ -21,7 +21,8 @@ export interface Policy {
 }
 
 const PREFIX = 'pod-security.kubernetes.io/';
-const LEVELS: ReadonlySet<string> = new Set(['privileged', 'baseline', 'restricted']);
+/** The less strict first. */
+const LEVELS: readonly Level[] = ['privileged', 'baseline', 'restricted'];
 const VERSION = /^v1\.([0-9]|[1-9][0-9]*)$/;
 const OPEN: LevelVersion = { level: 'privileged', version: 'latest' };
 const NO_POLICY: Policy = { enforce: OPEN, audit: OPEN, warn: OPEN, errors: [] };
@@ -30,35 +31,29 @@ const NO_POLICY: Policy = { enforce: OPEN, audit: OPEN, warn: OPEN, errors: [] }
 export function policyOf(labels: Readonly<Record<string, string>> | undefined): Policy {
   if (!labels || !MODES.some(({ level, version }) => level in labels || version in labels)) return NO_POLICY;
   const errors: FieldError[] = [];
-  const [enforce, audit, warn] = MODES.map((mode) => levelVersion(labels, mode, errors));
-  return { enforce: enforce!, audit: audit!, warn: warn!, errors };
+  const [enforce = OPEN, audit = OPEN, warn = OPEN] = MODES.map((mode) => levelVersion(labels, mode, errors));
+  return { enforce, audit, warn, errors };
 }
 
-interface Mode {
-  readonly level: string;
-  readonly version: string;
-  /** What counts when the level is not understood: closed for enforce, open for the others. */
-  readonly otherwise: Level;
-}
-
-const MODES: readonly Mode[] = [
+/** `otherwise` counts when the level is not understood: closed for enforce, open for the others. */
+const MODES = [
   { level: `${PREFIX}enforce`, version: `${PREFIX}enforce-version`, otherwise: 'restricted' },
   { level: `${PREFIX}audit`, version: `${PREFIX}audit-version`, otherwise: 'privileged' },
   { level: `${PREFIX}warn`, version: `${PREFIX}warn-version`, otherwise: 'privileged' },
-];
+] as const;
 
-function levelVersion(labels: Readonly<Record<string, string>>, mode: Mode, errors: FieldError[]): LevelVersion {
+function levelVersion(
+  labels: Readonly<Record<string, string>>,
+  mode: (typeof MODES)[number],
+  errors: FieldError[],
+): LevelVersion {
   const refuse = (label: string, value: string, detail: string): void => {
     errors.push({ type: 'FieldValueInvalid', field: `metadata.labels[${label}]`, value, detail });
   };
-  let level: Level = 'privileged';
-  const asked = labels[mode.level];
-  if (asked !== undefined) {
-    if (LEVELS.has(asked)) level = asked as Level;
-    else {
-      level = mode.otherwise;
-      refuse(mode.level, asked, 'must be one of privileged, baseline, restricted');
-    }
+  let level = (labels[mode.level] ?? 'privileged') as Level;
+  if (!LEVELS.includes(level)) {
+    refuse(mode.level, level, `must be one of ${LEVELS.join(', ')}`);
+    level = mode.otherwise;
   }
   let version = labels[mode.version] ?? 'latest';
   if (version !== 'latest' && !VERSION.test(version)) {
@@ -80,7 +75,7 @@ export const policyName = ({ level, version }: LevelVersion): string => `${level
 export const isSame = (a: LevelVersion, b: LevelVersion): boolean => a.level === b.level && a.version === b.version;
 
 /** How strict a level is, to be compared. */
-export const strictness = (level: Level): number => ['privileged', 'baseline', 'restricted'].indexOf(level);
+export const strictness = (level: Level): number => LEVELS.indexOf(level);
 
 /** Why a Pod does not keep to the level; empty when it does. */
 export function violationsOf({ level, version }: LevelVersion, pod: CheckedPod): readonly Violation[] {

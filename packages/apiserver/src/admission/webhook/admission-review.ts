@@ -1,9 +1,13 @@
 /** AdmissionReview, v1 and v1beta1: what is sent to a webhook, and what its answer says. */
 
 import { decodeBase64 } from '@coracle/apimachinery/meta/base64';
+import { wrongType } from '@coracle/apimachinery/meta/go-text';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { isJsonObject, type JsonObject } from '@coracle/apimachinery/meta/own-property';
 import { internalError } from '@coracle/apimachinery/meta/status';
+import { decodeProblem } from '@coracle/apimachinery/schema/decode-errors';
+import { parseJson } from '@coracle/apimachinery/schema/parse-json';
+import type { Schema } from '@coracle/apimachinery/schema/schema';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import { requestView } from '../matching/request-view.ts';
 import { convertAnyObject } from '../matching/served-kinds.ts';
@@ -70,16 +74,14 @@ export function readResponse(
   const { response, kind = '', apiVersion = '' } = answer;
   if (!isJsonObject(response)) throw new Error('webhook response was absent');
   const strict = version === 'v1';
-  if (strict) {
-    if (response['uid'] !== uid) {
-      throw new Error(`expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(response['uid'] ?? '')}`);
-    }
-    if (kind !== 'AdmissionReview' || apiVersion !== 'admission.k8s.io/v1') {
-      const [group, given] = String(apiVersion).includes('/') ? String(apiVersion).split('/') : ['', apiVersion];
-      throw new Error(
-        `expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got ${group}/${given}, Kind=${kind}`,
-      );
-    }
+  if (strict && response['uid'] !== uid) {
+    throw new Error(`expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(response['uid'] ?? '')}`);
+  }
+  if (strict && (kind !== 'AdmissionReview' || apiVersion !== 'admission.k8s.io/v1')) {
+    const given = String(apiVersion).includes('/') ? apiVersion : `/${apiVersion}`;
+    throw new Error(
+      `expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got ${given}, Kind=${kind}`,
+    );
   }
   return {
     allowed: response['allowed'] === true,
@@ -125,3 +127,54 @@ function decoded(base64: string): string {
 
 const textsOf = (value: unknown): Record<string, string> =>
   isJsonObject(value) ? Object.fromEntries(Object.entries(value).map(([key, text]) => [key, String(text)])) : {};
+
+/** Reads the document that a webhook answers with. Throws Error with what is wrong with it. */
+export function parseAnswer(text: string): JsonObject {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new Error(`couldn't get version/kind; json parse error: ${parseProblem(text) ?? (error as Error).message}`);
+  }
+  // As an empty one.
+  if (value === null) return {};
+  if (!isJsonObject(value)) {
+    throw new Error(`couldn't get version/kind; json parse error: ${wrongType(value, 'object')}`);
+  }
+  const problem = decodeProblem(REVIEW, value);
+  if (problem !== undefined) throw new Error(problem);
+  return value;
+}
+
+/** What Go's parser says, without the place. */
+function parseProblem(text: string): string | undefined {
+  try {
+    parseJson(new TextEncoder().encode(text));
+    return undefined;
+  } catch (error) {
+    return (error as Error).message.replace(/^json parse error: /, '').replace(/ \(line \d+, column \d+\)$/, '');
+  }
+}
+
+const text: Schema = { type: 'string' };
+
+/** The members of a response that have to be of a type, where they are given. */
+const REVIEW: Schema = {
+  type: 'object',
+  properties: {
+    apiVersion: text,
+    kind: text,
+    response: {
+      type: 'object',
+      properties: {
+        allowed: { type: 'boolean' },
+        uid: text,
+        patchType: text,
+        patch: { type: 'string', format: 'byte' },
+        status: { type: 'object' },
+        warnings: { type: 'array', items: text },
+        auditAnnotations: { type: 'object', additionalProperties: text },
+      },
+    },
+  },
+};

@@ -1,30 +1,29 @@
 /** One call of one webhook: the review out, the response back, within its time. */
 import type { JsonObject } from '@coracle/apimachinery/meta/own-property';
 import { ApiError, internalError } from '@coracle/apimachinery/meta/status';
-import type { Clock } from '@coracle/runtime/clock/clock';
 import { createLinkedController } from '@coracle/runtime/signal/linked-controller';
 import { answerProblem } from '../../outbound/answer-problem.ts';
 import { readWhole } from '../../outbound/read-whole.ts';
-import type { AdmissionMetrics } from '../admission-metrics.ts';
 import type { AdmissionAttributes } from '../plugin.ts';
-import { type AdmissionResponse, buildReview, type Review, readResponse } from './admission-review.ts';
-import { parseAnswer } from './review-answer.ts';
+import { type AdmissionResponse, buildReview, parseAnswer, type Review, readResponse } from './admission-review.ts';
+import type { WebhookServices } from './should-call.ts';
 import { denial, dryRunUnsupported, WebhookCallFailed } from './webhook-failure.ts';
 import type { Candidate, Hook } from './webhook-source.ts';
 
 /** Largest answer of a webhook: a patch may carry as much as a request. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const DEFAULT_TIMEOUT_SECONDS = 10;
-const CANCELLED_DEADLINE = 'context deadline exceeded';
+
+interface Call extends Pick<WebhookServices, 'clock' | 'metrics'> {
+  readonly attributes: AdmissionAttributes;
+  readonly mutating: boolean;
+}
 
 /**
  * Asks the webhook and passes its warnings and audit annotations on. Rejects with WebhookCallFailed when there is no
  * response, with ApiError when the response is no, when a dry run must not reach it, or when the client's own time is over.
  */
-export async function callWebhook(
-  candidate: Candidate,
-  call: { attributes: AdmissionAttributes; mutating: boolean; clock: Clock; metrics: AdmissionMetrics },
-): Promise<AdmissionResponse> {
+export async function callWebhook(candidate: Candidate, call: Call): Promise<AdmissionResponse> {
   const { webhook } = candidate.hook;
   const { mutating, metrics, attributes } = call;
   const counted = { name: webhook.name, mutating, operation: attributes.operation };
@@ -40,10 +39,8 @@ export async function callWebhook(
   }
 }
 
-async function ask(
-  { hook, matched }: Candidate,
-  { attributes, mutating, clock }: { attributes: AdmissionAttributes; mutating: boolean; clock: Clock },
-): Promise<AdmissionResponse> {
+async function ask({ hook, matched }: Candidate, call: Call): Promise<AdmissionResponse> {
+  const { attributes, mutating } = call;
   const { webhook } = hook;
   if (attributes.dryRun && webhook.sideEffects !== 'None' && webhook.sideEffects !== 'NoneOnDryRun') {
     throw dryRunUnsupported(webhook.name);
@@ -59,7 +56,7 @@ async function ask(
   if (hook.trustProblem !== undefined) {
     throw new WebhookCallFailed(webhook.name, `could not get REST client: ${hook.trustProblem}`);
   }
-  const answer = await send(hook, review, { signal: attributes.signal, deadline: attributes.deadline, clock });
+  const answer = await send(hook, review, call);
   let response: AdmissionResponse;
   try {
     response = readResponse(answer, { uid: review.uid, version: review.version, mutating });
@@ -74,17 +71,8 @@ async function ask(
   return response;
 }
 
-class DeadlineExceeded extends Error {
-  constructor() {
-    super(CANCELLED_DEADLINE);
-  }
-}
-
-async function send(
-  hook: Hook,
-  review: Review,
-  { signal, deadline, clock }: { signal: AbortSignal; deadline: number | undefined; clock: Clock },
-): Promise<JsonObject> {
+async function send(hook: Hook, review: Review, { attributes, clock }: Call): Promise<JsonObject> {
+  const { signal, deadline } = attributes;
   if (signal.aborted) throw requestTimedOut();
   const { webhook } = hook;
   const seconds = webhook.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS;
@@ -92,7 +80,7 @@ async function send(
   const left = deadline === undefined ? seconds : Math.ceil((deadline - clock.monotonic()) / 1000);
   const query = `${hook.query === '' ? '' : `${hook.query}&`}timeout=${Math.max(Math.min(seconds, left), 1)}s`;
   const own = createLinkedController(signal);
-  const cancel = clock.schedule(seconds * 1000, () => own.abort(new DeadlineExceeded()));
+  const cancel = clock.schedule(seconds * 1000, () => own.abort(new Error('context deadline exceeded')));
   try {
     const response = await hook.call({
       method: 'POST',
@@ -134,9 +122,5 @@ function parsed(text: string): JsonObject {
   }
 }
 
-const requestTimedOut = (): ApiError =>
-  new ApiError({
-    code: 504,
-    reason: 'Timeout',
-    message: 'Timeout: request did not complete within requested timeout',
-  });
+const TIMED_OUT = 'Timeout: request did not complete within requested timeout';
+const requestTimedOut = (): ApiError => new ApiError({ code: 504, reason: 'Timeout', message: TIMED_OUT });

@@ -15,9 +15,8 @@ import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
 import { reinvocationOf } from '../reinvocation.ts';
 import { type AdmissionResponse, convertForHook } from './admission-review.ts';
 import { callWebhook } from './call-webhook.ts';
-import { shouldCall } from './should-call.ts';
+import { shouldCall, type WebhookServices } from './should-call.ts';
 import { WebhookCallFailed } from './webhook-failure.ts';
-import type { WebhookServices } from './webhook-services.ts';
 import type { Candidate, WebhookSource } from './webhook-source.ts';
 
 const NAME = 'MutatingAdmissionWebhook';
@@ -92,10 +91,9 @@ async function applyResponse(
   const operations = parsedPatch(patch, { matched, name });
   if (operations.length === 0) return false;
   const { object, info } = attributes;
+  const who = `admission webhook ${JSON.stringify(name)}`;
   if (!object) {
-    throw internalError(
-      `admission webhook ${JSON.stringify(name)} attempted to modify the object, which is not supported for this operation`,
-    );
+    throw internalError(`${who} attempted to modify the object, which is not supported for this operation`);
   }
   if (patchType !== 'JSONPatch')
     throw new WebhookCallFailed(name, `unsupported patch type ${JSON.stringify(patchType)}`);
@@ -107,7 +105,7 @@ async function applyResponse(
     const cause = error instanceof ApiError && error.cause instanceof Error ? error.cause : error;
     throw internalError(cause instanceof Error ? cause.message : String(cause));
   }
-  if (!isJsonObject(result)) throw internalError(`admission webhook ${JSON.stringify(name)} left no object`);
+  if (!isJsonObject(result)) throw internalError(`${who} left no object`);
   const patched = result as UnstructuredObject;
   const { shape, version } = mutatedKind(matched, { subresource: attributes.subresource, object: patched });
   if (shape) normalizeMutated(shape, patched);

@@ -1,12 +1,26 @@
 /** Whether a webhook that is about a kind of write wants this very write (webhook/generic ShouldCallHook). */
 import { forbidden } from '@coracle/apimachinery/meta/status';
+import type { Clock } from '@coracle/runtime/clock/clock';
+import type { Logger } from '@coracle/runtime/log/log';
 import type { ObjectStore } from '../../cache/object-store.ts';
+import type { AdmissionMetrics } from '../admission-metrics.ts';
 import type { AuthorizerFor } from '../matching/expression-environment.ts';
 import { whenAnswered } from '../matching/request-authorizer.ts';
 import { matchesSelectors } from '../matching/selectors.ts';
 import { showObjects } from '../matching/served-kinds.ts';
 import type { AdmissionAttributes } from '../plugin.ts';
 import type { Candidate } from './webhook-source.ts';
+
+/** What both webhook plug-ins work with. */
+export interface WebhookServices {
+  /** Where the labels of namespaces are found. */
+  readonly store: Pick<ObjectStore, 'peek'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** For match conditions that ask about rights. */
+  readonly authorizer: AuthorizerFor;
+  readonly metrics: AdmissionMetrics;
+}
 
 /**
  * A promise only where a condition asks an authorizer, or is shown an object, that has to be waited for. Throws, or rejects with, ApiError: 404
@@ -15,7 +29,7 @@ import type { Candidate } from './webhook-source.ts';
 export function shouldCall(
   { hook, matched }: Candidate,
   attributes: AdmissionAttributes,
-  { store, authorizer }: { readonly store: Pick<ObjectStore, 'peek'>; readonly authorizer: AuthorizerFor },
+  { store, authorizer }: WebhookServices,
 ): boolean | Promise<boolean> {
   const { conditions, selectors } = hook;
   if (!matchesSelectors(selectors, attributes, store)) return false;

@@ -1,9 +1,8 @@
 /** ValidatingAdmissionWebhook: all webhooks that want the write are asked at once; one no is enough. */
 import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
 import { callWebhook } from './call-webhook.ts';
-import { shouldCall } from './should-call.ts';
+import { shouldCall, type WebhookServices } from './should-call.ts';
 import { WebhookCallFailed } from './webhook-failure.ts';
-import type { WebhookServices } from './webhook-services.ts';
 import type { Candidate, WebhookSource } from './webhook-source.ts';
 
 /** The plug-in over the configurations of `source`. */
@@ -18,6 +17,7 @@ export function validatingWebhooks(source: WebhookSource, services: WebhookServi
   };
 }
 
+/** Of several refusals the client gets the one of the first webhook, so that the answer does not depend on who is fast. */
 async function askWanted(
   candidates: readonly Candidate[],
   attributes: AdmissionAttributes,
@@ -27,21 +27,9 @@ async function askWanted(
   for (const candidate of candidates) {
     if (await shouldCall(candidate, attributes, services)) wanted.push(candidate);
   }
-  if (wanted.length > 0) await askAll(wanted, attributes, services);
+  const asked = wanted.map((candidate, index) => ask(candidate, attributes, { ...services, index }));
+  for (const outcome of await Promise.allSettled(asked)) if (outcome.status === 'rejected') throw outcome.reason;
 }
-
-/** Of several refusals the client gets the one of the first webhook, so that the answer does not depend on who is fast. */
-async function askAll(
-  candidates: readonly Candidate[],
-  attributes: AdmissionAttributes,
-  services: WebhookServices,
-): Promise<void> {
-  const outcomes = await Promise.allSettled(
-    candidates.map((candidate, index) => ask(candidate, attributes, { ...services, index })),
-  );
-  for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
-}
-
 async function ask(
   candidate: Candidate,
   attributes: AdmissionAttributes,

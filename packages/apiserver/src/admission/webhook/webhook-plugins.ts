@@ -26,12 +26,7 @@ export interface WebhookPluginsOptions {
 /** The plug-ins over the configurations in the store, which they watch until it is closed. */
 export function webhookPlugins(options: WebhookPluginsOptions): AdmissionPlugin[] {
   const { store, clock, log, resources, authorize, connectOutbound: connect, metrics } = options;
-  const hooks = {
-    store,
-    equivalents: createEquivalents(resources),
-    generation: () => resources.generation(),
-    connect,
-  };
+  const hooks = { store, equivalents: createEquivalents(resources), generation: () => resources.generation(), connect };
   const services = { store, clock, log, resources, authorizer: requestAuthorizer(authorize), metrics };
   return [
     mutatingWebhooks(createWebhookSource({ ...hooks, resource: 'mutatingwebhookconfigurations' }), services),

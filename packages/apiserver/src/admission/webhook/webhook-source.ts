@@ -4,7 +4,7 @@ import type { DeepReadonly, UnstructuredObject } from '@coracle/apimachinery/met
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import type { MutatingWebhook } from '@coracle/apimachinery/types/types';
 import type { ApiHandler } from '@coracle/runtime/http/seam';
-import type { ObjectStore, StoredObject, StoreWatch } from '../../cache/object-store.ts';
+import type { ObjectStore, StoredObject } from '../../cache/object-store.ts';
 import { caBundleProblem } from '../../kinds/custom/conversion-rules.ts';
 import type { ConnectOutbound } from '../../outbound/outbound.ts';
 import { webhookTarget } from '../../outbound/webhook-target.ts';
@@ -44,13 +44,9 @@ export interface Candidate {
   readonly index: number;
 }
 
-export interface WebhookSource {
-  /** In the order of calling; the same array until something changes. */
-  candidates(operation: AdmissionOperation, info: ResourceInfo, subresource: string): readonly Candidate[];
-  stop(): void;
-}
+export type WebhookSource = ReturnType<typeof createWebhookSource>;
 
-export interface WebhookSourceOptions {
+interface WebhookSourceOptions {
   readonly store: ObjectStore;
   /** `mutatingwebhookconfigurations` or its twin. */
   readonly resource: string;
@@ -62,7 +58,7 @@ export interface WebhookSourceOptions {
 const NONE: readonly Candidate[] = [];
 
 /** Watches the configurations of one kind. A webhook is asked from the moment its configuration is published. */
-export function createWebhookSource(options: WebhookSourceOptions): WebhookSource {
+export function createWebhookSource(options: WebhookSourceOptions) {
   const { store, resource } = options;
   const prefix = `admissionregistration.k8s.io/${resource}`;
   let hooks: readonly Hook[] | undefined;
@@ -72,7 +68,7 @@ export function createWebhookSource(options: WebhookSourceOptions): WebhookSourc
       : candidatesOf(hooks ?? [], options, { operation, info, subresource, name: undefined }),
   );
   let generation = options.generation();
-  const watch: StoreWatch = store.watch(prefix, store.revision(), () => {
+  store.watch(prefix, store.revision(), () => {
     hooks = undefined;
   });
 
@@ -88,10 +84,9 @@ export function createWebhookSource(options: WebhookSourceOptions): WebhookSourc
   };
 
   return {
-    candidates(operation, info, subresource) {
-      return refresh().length === 0 ? NONE : index.get(operation, info, subresource);
-    },
-    stop: () => watch.stop(),
+    /** In the order of calling; the same array until something changes. */
+    candidates: (operation: AdmissionOperation, info: ResourceInfo, subresource: string): readonly Candidate[] =>
+      refresh().length === 0 ? NONE : index.get(operation, info, subresource),
   };
 }
 
@@ -103,11 +98,8 @@ function candidatesOf(
   const found: Candidate[] = [];
   for (const [index, hook] of hooks.entries()) {
     const { rules = [], matchPolicy } = hook.webhook;
-    const matched = matchRules(
-      rules,
-      subject,
-      matchPolicy === 'Exact' ? [] : equivalents(subject.info, subject.subresource),
-    );
+    const faces = matchPolicy === 'Exact' ? [] : equivalents(subject.info, subject.subresource);
+    const matched = matchRules(rules, subject, faces);
     if (matched) found.push({ hook, matched, index });
   }
   return found.length === 0 ? NONE : found;
@@ -116,20 +108,16 @@ function candidatesOf(
 /** What was compiled of each revision, for as long as it lives. */
 const compiled = new WeakMap<StoredObject, readonly Hook[]>();
 
-function hooksOf(stored: StoredObject, connect: ConnectOutbound): readonly Hook[] {
-  let hooks = compiled.get(stored);
-  if (!hooks) {
+const hooksOf = (stored: StoredObject, connect: ConnectOutbound): readonly Hook[] =>
+  compiled.getOrInsertComputed(stored, () => {
     const { webhooks = [] } = stored.object as UnstructuredObject as { webhooks?: readonly Webhook[] };
     const seen = new Map<string, number>();
-    hooks = webhooks.map((webhook) => {
+    return webhooks.map((webhook) => {
       const turn = seen.get(webhook.name) ?? 0;
       seen.set(webhook.name, turn + 1);
       return hookOf(webhook, { configuration: stored.name, turn, connect });
     });
-    compiled.set(stored, hooks);
-  }
-  return hooks;
-}
+  });
 
 function hookOf(
   webhook: Webhook,
