@@ -17,33 +17,7 @@ const POLICY_BOUNDS = [0.000_000_5, 0.001, 0.01, 0.1, 1];
 
 export type AdmissionPhase = 'mutate' | 'validate';
 
-export interface AdmissionMetrics {
-  /** Where durations begin and end: monotonic milliseconds. */
-  now(): number;
-  /** A plug-in of the program has come to an end, after `ms`. */
-  plugin(plugin: { readonly name: string }, ran: PhaseRun, ms: number): void;
-  /** All plug-ins of one phase have. */
-  step(ran: PhaseRun, ms: number): void;
-  /** A webhook was asked; `error` is what its call threw, `passedBy` that the write went on all the same. */
-  webhook(call: {
-    readonly name: string;
-    readonly mutating: boolean;
-    readonly operation: string;
-    readonly error?: unknown;
-    readonly passedBy?: boolean;
-    readonly ms: number;
-  }): void;
-  /** A policy came to a conclusion through one of its bindings. */
-  policy(check: {
-    readonly kind: 'validating' | 'mutating';
-    readonly policy: string;
-    readonly binding: string;
-    readonly action: 'allow' | 'deny' | 'warn' | 'audit';
-    readonly failed: boolean;
-    readonly ms: number;
-  }): void;
-  families(): MetricFamily[];
-}
+export type AdmissionMetrics = ReturnType<typeof createAdmissionMetrics>;
 
 /** What is the same for all plug-ins that let one write pass: every write is counted a dozen times. */
 export interface PhaseRun {
@@ -52,8 +26,37 @@ export interface PhaseRun {
   readonly rejected: boolean;
 }
 
+/** `error` is what the call threw, `passedBy` that the write went on all the same. */
+interface WebhookCall {
+  readonly name: string;
+  readonly mutating: boolean;
+  readonly operation: string;
+  readonly error?: unknown;
+  readonly passedBy?: boolean;
+  readonly ms: number;
+}
+
+interface PolicyCheck {
+  readonly kind: 'validating' | 'mutating';
+  readonly policy: string;
+  readonly binding: string;
+  readonly action: 'allow' | 'deny' | 'warn' | 'audit';
+  readonly failed: boolean;
+  readonly ms: number;
+}
+
+const policyChecks = (kind: PolicyCheck['kind'], name: string) => ({
+  total: createCounter(`apiserver_${kind}_admission_policy_check_total`, `Conclusions of ${name}AdmissionPolicies.`),
+  times: createHistogram({
+    name: `apiserver_${kind}_admission_policy_check_duration_seconds`,
+    help: `How long checks of ${kind} policies take.`,
+    bounds: POLICY_BOUNDS,
+    maxSeries: MAX_SERIES,
+  }),
+});
+
 /** Counts from nothing. */
-export function createAdmissionMetrics(clock: Pick<Clock, 'monotonic'>): AdmissionMetrics {
+export function createAdmissionMetrics(clock: Pick<Clock, 'monotonic'>) {
   const requests = createCounter('apiserver_admission_webhook_request_total', 'Calls of admission webhooks.');
   const rejections = createCounter(
     'apiserver_admission_webhook_rejection_count',
@@ -63,16 +66,6 @@ export function createAdmissionMetrics(clock: Pick<Clock, 'monotonic'>): Admissi
     'apiserver_admission_webhook_fail_open_count',
     'Failures of admission webhooks that writes passed by.',
   );
-  const checks = {
-    validating: createCounter(
-      'apiserver_validating_admission_policy_check_total',
-      'Conclusions of ValidatingAdmissionPolicies.',
-    ),
-    mutating: createCounter(
-      'apiserver_mutating_admission_policy_check_total',
-      'Conclusions of MutatingAdmissionPolicies.',
-    ),
-  };
   const steps = new PhaseDurations();
   const plugins = new Map<{ readonly name: string }, PhaseDurations>();
   const webhookTimes = createHistogram({
@@ -81,26 +74,19 @@ export function createAdmissionMetrics(clock: Pick<Clock, 'monotonic'>): Admissi
     bounds: WEBHOOK_BOUNDS,
     maxSeries: MAX_SERIES,
   });
-  const checkTimes = (kind: string) =>
-    createHistogram({
-      name: `apiserver_${kind}_admission_policy_check_duration_seconds`,
-      help: `How long checks of ${kind} policies take.`,
-      bounds: POLICY_BOUNDS,
-      maxSeries: MAX_SERIES,
-    });
-  const checkDurations = { validating: checkTimes('validating'), mutating: checkTimes('mutating') };
+  const validating = policyChecks('validating', 'Validating');
+  const mutating = policyChecks('mutating', 'Mutating');
   return {
-    now: () => clock.monotonic(),
-    plugin(plugin, ran, ms) {
-      let durations = plugins.get(plugin);
-      if (durations === undefined) {
-        durations = new PhaseDurations();
-        plugins.set(plugin, durations);
-      }
-      durations.observe(ran, ms);
+    /** Where durations begin and end: monotonic milliseconds. */
+    now: (): number => clock.monotonic(),
+    /** A plug-in of the program has come to an end, after `ms`. */
+    plugin(plugin: { readonly name: string }, ran: PhaseRun, ms: number): void {
+      plugins.getOrInsertComputed(plugin, noDurations).observe(ran, ms);
     },
-    step: (ran, ms) => steps.observe(ran, ms),
-    webhook({ name, mutating, operation, error, passedBy = false, ms }) {
+    /** All plug-ins of one phase have. */
+    step: (ran: PhaseRun, ms: number): void => steps.observe(ran, ms),
+    /** A webhook was asked. */
+    webhook({ name, mutating, operation, error, passedBy = false, ms }: WebhookCall): void {
       const type = mutating ? 'admit' : 'validating';
       const denied = error instanceof ApiError;
       const code = error === undefined ? 200 : denied ? error.code : 0;
@@ -112,29 +98,26 @@ export function createAdmissionMetrics(clock: Pick<Clock, 'monotonic'>): Admissi
       const errorType = denied ? 'no_error' : 'calling_webhook_error';
       rejections.add({ name, type, operation, error_type: errorType, rejection_code: String(code) });
     },
-    policy({ kind, policy, binding, action, failed, ms }) {
-      const labels = {
-        policy,
-        policy_binding: binding,
-        enforcement_action: action,
-        error_type: failed ? 'invalid_error' : 'no_error',
-      };
-      checks[kind].add(labels);
-      checkDurations[kind].observe(labels, ms / 1000);
+    /** A policy came to a conclusion through one of its bindings. */
+    policy({ kind, policy, binding, action, failed, ms }: PolicyCheck): void {
+      const errorType = failed ? 'invalid_error' : 'no_error';
+      const labels = { policy, policy_binding: binding, enforcement_action: action, error_type: errorType };
+      const checks = kind === 'validating' ? validating : mutating;
+      checks.total.add(labels);
+      checks.times.observe(labels, ms / 1000);
     },
-    families: () => [
+    families: (): MetricFamily[] => [
       phaseFamily('step', 'How long admission takes.', steps.samples({})),
       phaseFamily(
         'controller',
         'How long admission plug-ins take.',
         [...plugins].flatMap(([{ name }, durations]) => durations.samples({ name })),
       ),
-      ...[requests, rejections, failedOpen, checks.validating, checks.mutating].map(({ family }) => family()),
-      ...[webhookTimes, checkDurations.validating, checkDurations.mutating].map(({ family }) => family()),
+      ...[requests, rejections, failedOpen, validating.total, mutating.total].map(({ family }) => family()),
+      ...[webhookTimes, validating.times, mutating.times].map(({ family }) => family()),
     ],
   };
 }
-
 const phaseFamily = (of: string, help: string, samples: HistogramFamily['samples']): HistogramFamily => ({
   name: `apiserver_admission_${of}_admission_duration_seconds`,
   help,
@@ -167,5 +150,7 @@ class PhaseDurations {
     );
   }
 }
+
+const noDurations = (): PhaseDurations => new PhaseDurations();
 
 type ByOperation = { [operation in AdmissionOperation]?: Distribution };

@@ -12,8 +12,10 @@ import {
 import { issuedCertificateProblem } from '@coracle/apimachinery/certificates/issued-certificate';
 import { CLIENT_SIGNER, LEGACY_SIGNER } from '@coracle/apimachinery/certificates/kubelet-request';
 import { decodeBase64 } from '@coracle/apimachinery/meta/base64';
+import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { formatTime, type UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import { type FieldError, forbidden, invalid } from '@coracle/apimachinery/meta/status';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import type {
@@ -46,30 +48,32 @@ const partsOf = (object: Readonly<UnstructuredObject> | undefined): Parts => (ob
 const isRequest = (info: Pick<ResourceInfo, 'group' | 'resource'>): boolean =>
   info.resource === 'certificatesigningrequests' && info.group === GROUP;
 
-export interface CertificateAdmissionOptions {
-  readonly clock: Pick<Clock, 'now'>;
-  /** Absent = whoever may write the subresource may write it for any signer. */
-  readonly authorize?: Authorizer;
-}
+/** A request says who made it, in the server's words (certificates/strategy.go). */
+export const certificateRequestor: AdmissionPlugin = {
+  name: 'CertificateRequestor',
+  matches: (operation, info, subresource) => operation === 'CREATE' && subresource === '' && isRequest(info),
+  mutate({ object, user: { username, groups, uid, extra } }) {
+    const spec = object!['spec'];
+    if (!isJsonObject(spec)) return;
+    const { uid: _uid, extra: _extra, ...rest } = spec;
+    object!['spec'] = cloneJson({
+      ...rest,
+      username,
+      groups,
+      ...(uid !== undefined && { uid }),
+      ...(extra && { extra }),
+    });
+  },
+};
 
 /** The plug-ins, in upstream's order. */
-export function certificatePlugins({ clock, authorize }: CertificateAdmissionOptions): AdmissionPlugin[] {
+export function certificatePlugins(clock: Pick<Clock, 'now'>, authorize: Authorizer): AdmissionPlugin[] {
   const may = async (attributes: AdmissionAttributes, verb: 'approve' | 'sign'): Promise<void> => {
     const { user, oldObject, info, name } = attributes;
     const signer = partsOf(oldObject).spec?.signerName ?? '';
-    const allows = async (one: string): Promise<boolean> => {
-      const decision = await authorize?.(user, {
-        type: 'resource',
-        verb,
-        group: GROUP,
-        version: '*',
-        resource: 'signers',
-        subresource: '',
-        namespace: '',
-        name: one,
-      });
-      return decision?.allowed ?? true;
-    };
+    const signers = { group: GROUP, version: '*', resource: 'signers', subresource: '', namespace: '' };
+    const allows = async (one: string): Promise<boolean> =>
+      (await authorize(user, { type: 'resource', verb, ...signers, name: one })).allowed;
     if (!(await allows(signer)) && !(await allows(`${signer.split('/')[0]}/*`)))
       throw forbidden(info, name, `user not permitted to ${verb} requests with signerName ${JSON.stringify(signer)}`);
   };
@@ -103,37 +107,28 @@ export function certificatePlugins({ clock, authorize }: CertificateAdmissionOpt
   ];
 }
 
+const decodedText = (base64: string): string => new TextDecoder().decode(decodeBase64(base64));
+
 async function checkNewRequest({ object, info, name }: AdmissionAttributes): Promise<void> {
   const { spec = {} } = partsOf(object);
   let parsed: CertificateRequest | undefined;
   let problem: string | undefined;
   try {
-    parsed = parseCertificateRequest(new TextDecoder().decode(decodeBase64(spec.request ?? '')));
+    parsed = parseCertificateRequest(decodedText(spec.request ?? ''));
     problem = await checkRequestSignature(parsed);
   } catch (error) {
     problem = (error as Error).message;
   }
   const errors: FieldError[] = [];
-  if (problem) errors.push(requestError(spec.request, problem));
+  if (problem) errors.push(wrong('spec.request', spec.request ?? '', problem));
   validateSpec(errors, spec);
   if (errors.length > 0) throw invalid(KIND, object?.metadata.name ?? '', errors);
   if (spec.signerName === CLIENT_SIGNER && parsed?.organizations.includes(MASTERS))
     throw forbidden(info, name, `use of ${CLIENT_SIGNER} signer with ${MASTERS} group is not allowed`);
 }
 
-const requestError = (value: string | undefined, detail: string): FieldError =>
-  wrong('spec.request', value ?? '', detail);
-
 /** An answer shows a thousand mistakes: of so many no more are looked for. */
 const MOST_FOUND = 2000;
-
-function findIn<T>(
-  errors: FieldError[],
-  items: readonly T[],
-  find: (item: T, at: number) => readonly FieldError[],
-): void {
-  for (let at = 0; at < items.length && errors.length < MOST_FOUND; at++) errors.push(...find(items[at]!, at));
-}
 
 function validateSpec(errors: FieldError[], spec: NonNullable<Parts['spec']>): void {
   // There are two dozen usages, each may stand once: a longer list is refused for what stands at its beginning.
@@ -147,21 +142,13 @@ function validateSpec(errors: FieldError[], spec: NonNullable<Parts['spec']>): v
 
 /** A condition says when it was written and when it last changed. */
 function stampConditions({ object, oldObject }: AdmissionAttributes, now: string): void {
-  const before = new Map<string | undefined, Condition>();
-  for (const condition of partsOf(oldObject).status?.conditions ?? []) {
-    if (!before.has(condition.type)) before.set(condition.type, condition);
-  }
+  const before = Map.groupBy(partsOf(oldObject).status?.conditions ?? [], ({ type }) => type);
   for (const condition of partsOf(object).status?.conditions ?? []) {
-    const held = before.get(condition.type);
+    const held = before.get(condition.type)?.[0];
     condition.lastUpdateTime ||= now;
-    if (held?.status === condition.status && held?.lastTransitionTime) {
-      condition.lastTransitionTime ||= held.lastTransitionTime;
-    } else condition.lastTransitionTime ||= now;
+    condition.lastTransitionTime ||= (held?.status === condition.status && held.lastTransitionTime) || now;
   }
 }
-
-const certificateProblem = (encoded: string): string | undefined =>
-  issuedCertificateProblem(new TextDecoder().decode(decodeBase64(encoded)));
 
 /** Conditions that are true, or are not there. */
 const PERMANENT = ['Approved', 'Denied', 'Failed'];
@@ -175,19 +162,18 @@ function checkConditions({ object, oldObject, subresource }: AdmissionAttributes
   const before = partsOf(oldObject).status?.conditions ?? [];
   const errors: FieldError[] = [];
   const types = new Set<string>();
-  findIn(errors, conditions, ({ type = '', status = '' }, at) => {
-    const found: FieldError[] = [];
+  for (const [at, { type = '', status = '' }] of conditions.entries()) {
+    if (errors.length >= MOST_FOUND) break;
     const field = `${CONDITIONS}[${at}]`;
     const allowed = PERMANENT.includes(type) ? ['True'] : STATUSES;
-    if (type === '') found.push(required(`${field}.type`));
-    if (status === '') found.push(required(`${field}.status`));
-    else if (!allowed.includes(status)) found.push(unsupported(`${field}.status`, status, allowed));
+    if (type === '') errors.push(required(`${field}.type`));
+    if (status === '') errors.push(required(`${field}.status`));
+    else if (!allowed.includes(status)) errors.push(unsupported(`${field}.status`, status, allowed));
     const isContrary = DECISIONS.includes(type) && DECISIONS.some((one) => one !== type && types.has(one));
-    if (isContrary) found.push(wrong(`${field}.type`, type, 'Approved and Denied conditions are mutually exclusive'));
-    if (types.has(type)) found.push(duplicate(`${field}.type`, type));
+    if (isContrary) errors.push(wrong(`${field}.type`, type, 'Approved and Denied conditions are mutually exclusive'));
+    if (types.has(type)) errors.push(duplicate(`${field}.type`, type));
     types.add(type);
-    return found;
-  });
+  }
   const count = (list: readonly Condition[], type: string): number => list.filter((one) => one.type === type).length;
   const refuse = (what: 'add' | 'remove', type: string): void => {
     errors.push(refused(CONDITIONS, `updates may not ${what} a condition of type ${JSON.stringify(type)}`));
@@ -199,7 +185,8 @@ function checkConditions({ object, oldObject, subresource }: AdmissionAttributes
   const issued = partsOf(oldObject).status?.certificate;
   const certificate = partsOf(object).status?.certificate;
   // One that came here before it was validated stays.
-  const problem = certificate && certificate !== issued ? certificateProblem(certificate) : undefined;
+  const problem =
+    certificate && certificate !== issued ? issuedCertificateProblem(decodedText(certificate)) : undefined;
   if (problem !== undefined) errors.push(wrong('status.certificate', '<certificate data>', problem));
   if (issued && certificate !== issued) {
     errors.push(refused('status.certificate', 'updates may not modify existing certificate content'));

@@ -1,21 +1,11 @@
 /** DefaultStorageClass and DefaultIngressClass: the class marked as default goes into objects that name none. */
 
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
-import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import type { ObjectStore } from '../cache/object-store.ts';
 import type { AdmissionPlugin } from './plugin.ts';
 
-interface ClassRule {
-  readonly name: string;
-  readonly of: Pick<ResourceInfo, 'group' | 'resource'>;
-  readonly classes: string;
-  readonly annotation: string;
-  readonly field: string;
-  /** The annotation that named the class before there was a field. */
-  readonly legacy: string;
-}
-
-const RULES: readonly ClassRule[] = [
+/** `legacy` is the annotation that named the class before there was a field. */
+const RULES = [
   {
     name: 'DefaultStorageClass',
     of: { group: '', resource: 'persistentvolumeclaims' },

@@ -2,7 +2,7 @@
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Authorizer } from '../auth/identity.ts';
 import type { ObjectStore } from '../cache/object-store.ts';
-import { certificateRequestor } from './certificate-requestor.ts';
+import { certificateRequestor } from './certificates.ts';
 import { defaultClasses } from './default-classes.ts';
 import { limitRanger } from './limit-ranger.ts';
 import { namespaceLifecycle } from './namespace-lifecycle.ts';
@@ -16,28 +16,21 @@ import { serviceAccount } from './service-account.ts';
 import { serviceAllocation } from './service-allocation.ts';
 import { claimResize, storageInUseProtection } from './storage-plugins.ts';
 
+interface DefaultPluginsOptions {
+  readonly clock: Clock;
+  readonly authorize: Authorizer;
+  readonly more?: readonly AdmissionPlugin[];
+  /** Pod security, and quotas, where the server has them. */
+  readonly podSecurity?: readonly AdmissionPlugin[];
+  readonly quota?: readonly AdmissionPlugin[];
+}
+
 /**
  * The chain; `more` stands before ResourceQuota, which has to be the last one to say no. Its end are the plug-ins that
  * users configure: policies, what stands like a webhook (KubeVirt's own admission), webhooks.
  */
-export function defaultPlugins(
-  store: ObjectStore,
-  {
-    clock,
-    authorize,
-    more = [],
-    podSecurity = [],
-    quota = [],
-  }: {
-    readonly clock: Clock;
-    readonly authorize: Authorizer;
-    readonly more?: readonly AdmissionPlugin[];
-    /** Pod security, where the server has it. */
-    readonly podSecurity?: readonly AdmissionPlugin[];
-    /** Quotas, where the server has them. */
-    readonly quota?: readonly AdmissionPlugin[];
-  },
-): AdmissionPlugin[] {
+export function defaultPlugins(store: ObjectStore, options: DefaultPluginsOptions): AdmissionPlugin[] {
+  const { clock, authorize, more = [], podSecurity = [], quota = [] } = options;
   return [
     namespaceLifecycle(store),
     nodeRestriction({ store, authorize }),

@@ -69,13 +69,6 @@ type Refuse = (problems: readonly string[]) => void;
 /** Containers held against ranges in one go: others are served before the next. */
 const TOGETHER = 500;
 
-function containersOf(pod: Readonly<UnstructuredObject>): MutableContainer[] {
-  const spec = pod['spec'];
-  if (!isJsonObject(spec)) return [];
-  const { containers = [], initContainers = [] } = spec as Record<string, MutableContainer[] | undefined>;
-  return [...(containers ?? []), ...(initContainers ?? [])];
-}
-
 async function fillIn(pod: UnstructuredObject, ranges: Ranges): Promise<void> {
   for (const limits of ranges) await fillInOne(pod, limits);
 }
@@ -138,7 +131,7 @@ async function validatePod(pod: Readonly<UnstructuredObject>, ranges: Ranges, re
       if (item.type === 'Container') {
         if (containers === undefined) {
           containers = [];
-          for (const { resources } of containersOf(pod)) {
+          for (const { resources } of [...(spec.containers ?? []), ...(spec.initContainers ?? [])]) {
             containers.push({ requests: toAmounts(resources?.requests), limits: toAmounts(resources?.limits) });
             if (++looked % TOGETHER === 0) await nextTurn();
           }
@@ -161,68 +154,62 @@ async function validatePod(pod: Readonly<UnstructuredObject>, ranges: Ranges, re
 }
 
 async function validateClaim(claim: Readonly<UnstructuredObject>, ranges: Ranges, refuse: Refuse): Promise<void> {
+  const { resources } = (claim['spec'] ?? {}) as { resources?: { requests?: ResourceList } };
+  const measured: Measured = { requests: toAmounts(resources?.requests), limits: new Map() };
   let looked = 0;
   for (const limits of ranges) {
-    const problems = claimProblems(claim, limits);
+    const items = limits.filter(({ type }) => type === 'PersistentVolumeClaim');
+    const problems = items.flatMap((item) => outside(item)(measured));
     if (problems.length > 0) refuse(problems);
     if (++looked % TOGETHER === 0) await nextTurn();
   }
 }
 
-function claimProblems(claim: Readonly<UnstructuredObject>, limits: readonly LimitItem[]): string[] {
-  const requests = toAmounts(
-    (claim['spec'] as { resources?: { requests?: ResourceList } } | undefined)?.resources?.requests,
-  );
-  const none: Amounts = new Map();
-  return limits
-    .filter(({ type }) => type === 'PersistentVolumeClaim')
-    .flatMap((item) => [
-      ...sorted(item.min).flatMap(([name, bound]) => tooLittle(item.type, { name, bound }, { requests, limits: none })),
-      ...sorted(item.max).flatMap(([name, bound]) => tooMuchAsked(item.type, { name, bound }, requests.get(name))),
-    ]);
-}
-
-interface Bound {
-  readonly name: string;
-  readonly bound: Quantity;
-}
-
 const sorted = (list: ResourceList | undefined): [string, Quantity][] =>
   [...toAmounts(list)].sort(([a], [b]) => (a < b ? -1 : 1));
 
+/** What is wrong with what was measured, by an item's bounds. A claim has requests only, and no ratio. */
 function outside(item: LimitItem): (measured: Measured) => string[] {
   const { type } = item;
-  const [min, max, ratio] = [sorted(item.min), sorted(item.max), sorted(item.maxLimitRequestRatio)];
-  return (measured) => [
-    ...min.flatMap(([name, bound]) => tooLittle(type, { name, bound }, measured)),
-    ...max.flatMap(([name, bound]) => tooMuch(type, { name, bound }, measured)),
-    ...ratio.flatMap(([name, bound]) => tooFar(type, { name, bound }, measured)),
-  ];
+  const isClaim = type === 'PersistentVolumeClaim';
+  const [min, max] = [sorted(item.min), sorted(item.max)];
+  const ratios = isClaim ? [] : sorted(item.maxLimitRequestRatio);
+  const usage = (end: string, name: string, bound: Quantity): string =>
+    `${end} ${name} usage per ${type} is ${formatQuantity(bound)}`;
+  return ({ requests, limits }) => {
+    const sides = (name: string): { readonly request: Side; readonly limit: Side } => ({
+      request: ['request', requests.get(name)],
+      limit: ['limit', limits.get(name)],
+    });
+    return [
+      ...min.flatMap(([name, bound]) => {
+        const { request, limit } = sides(name);
+        return beyond(usage('minimum', name, bound), [request, limit], ({ nano }) => nano < bound.nano);
+      }),
+      ...max.flatMap(([name, bound]) => {
+        const { request, limit } = sides(name);
+        const both = isClaim ? [request] : [limit, request];
+        return beyond(usage('maximum', name, bound), both, ({ nano }) => nano > bound.nano);
+      }),
+      ...ratios.flatMap(([name, bound]) => tooFar(type, { name, bound }, { requests, limits })),
+    ];
+  };
 }
 
-function tooLittle(type: string, { name, bound }: Bound, { requests, limits }: Measured): string[] {
-  const [request, limit] = [requests.get(name), limits.get(name)];
-  const rule = `minimum ${name} usage per ${type} is ${formatQuantity(bound)}`;
-  if (!request) return [`${rule}.  No request is specified`];
-  if (request.nano < bound.nano) return [`${rule}, but request is ${formatQuantity(request)}`];
-  return limit && limit.nano < bound.nano ? [`${rule}, but limit is ${formatQuantity(limit)}`] : [];
-}
+type Side = readonly [word: string, amount: Quantity | undefined];
 
-function tooMuch(type: string, { name, bound }: Bound, { requests, limits }: Measured): string[] {
-  const [request, limit] = [requests.get(name), limits.get(name)];
-  const rule = `maximum ${name} usage per ${type} is ${formatQuantity(bound)}`;
-  if (!limit) return [`${rule}.  No limit is specified`];
-  if (limit.nano > bound.nano) return [`${rule}, but limit is ${formatQuantity(limit)}`];
-  return request && request.nano > bound.nano ? [`${rule}, but request is ${formatQuantity(request)}`] : [];
+/** The first side has to be given; the first one that is beyond the bound of the rule is reported. */
+function beyond(rule: string, sides: readonly Side[], isBeyond: (amount: Quantity) => boolean): string[] {
+  const [[word, amount]] = sides as readonly [Side];
+  if (!amount) return [`${rule}.  No ${word} is specified`];
+  const found = sides.find((side) => side[1] && isBeyond(side[1]));
+  return found ? [`${rule}, but ${found[0]} is ${formatQuantity(found[1]!)}`] : [];
 }
-
-function tooMuchAsked(type: string, { name, bound }: Bound, request: Quantity | undefined): string[] {
-  const rule = `maximum ${name} usage per ${type} is ${formatQuantity(bound)}`;
-  if (!request) return [`${rule}.  No request is specified`];
-  return request.nano > bound.nano ? [`${rule}, but request is ${formatQuantity(request)}`] : [];
-}
-
-function tooFar(type: string, { name, bound }: Bound, { requests, limits }: Measured): string[] {
+function tooFar(
+  type: string,
+  { name, bound }: { readonly name: string; readonly bound: Quantity },
+  { requests, limits }: Measured,
+): string[] {
   const [request, limit] = [requests.get(name), limits.get(name)];
   const rule = `${name} max limit to request ratio per ${type} is ${formatQuantity(bound)}`;
   if (!request || request.nano === 0n) return [`${rule}, but no request is specified or request is 0`];

@@ -40,7 +40,11 @@ const KUBELET_LABELS = new Set([
 const KUBELET_LABEL_NAMESPACES = ['kubelet.kubernetes.io', 'node.kubernetes.io'];
 
 type Store = Pick<ObjectStore, 'peek'>;
-type Check = (node: string, attributes: AdmissionAttributes, store: Store) => void;
+interface Context {
+  readonly store: Store;
+  readonly deny: (why: string) => ApiError;
+}
+type Check = (node: string, attributes: AdmissionAttributes, context: Context) => void;
 
 /** By `group/resource`. */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
@@ -57,7 +61,6 @@ const GROUPS: ReadonlyMap<string, string> = new Map(
   [...CHECKS.keys()].map((key) => [key.slice(key.indexOf('/') + 1), key.slice(0, key.indexOf('/'))]),
 );
 
-const refusal = ({ info, name }: AdmissionAttributes, why: string): ApiError => forbidden(info, name, why);
 const quoted = (text: string): string => JSON.stringify(text);
 
 /** The plug-in over this store's Pods, Nodes and volumes. */
@@ -68,32 +71,30 @@ export function nodeRestriction({ store, authorize }: { store: Store; authorize:
     mutate(attributes) {
       const node = nodeIdentity(attributes.user);
       if (node === undefined) return;
-      if (node === '')
-        throw refusal(attributes, `could not determine node from user ${quoted(attributes.user.username)}`);
-      CHECKS.get(`${attributes.info.group}/${attributes.info.resource}`)!(node, attributes, store);
+      const { info, name, user } = attributes;
+      const deny = (why: string): ApiError => forbidden(info, name, why);
+      if (node === '') throw deny(`could not determine node from user ${quoted(user.username)}`);
+      CHECKS.get(`${info.group}/${info.resource}`)!(node, attributes, { store, deny });
       const pod = boundPod(attributes, store);
       return pod && checkTokenAudience(attributes, pod, authorize);
     },
   };
 }
 
-function checkPods(node: string, attributes: AdmissionAttributes, store: Store): void {
+function checkPods(node: string, attributes: AdmissionAttributes, { store, deny }: Context): void {
   const { subresource, operation } = attributes;
-  if (subresource === 'status') checkPodStatus(node, attributes);
+  if (subresource === 'status') checkPodStatus(node, attributes, deny);
   else if (subresource === '') {
     if (operation !== 'DELETE')
-      throw refusal(attributes, `unexpected operation ${quoted(operation)}, node ${quoted(node)} can only delete pods`);
+      throw deny(`unexpected operation ${quoted(operation)}, node ${quoted(node)} can only delete pods`);
     if (nodeNameOf(podOf(attributes, store)) !== node)
-      throw refusal(attributes, `node ${quoted(node)} can only delete pods with spec.nodeName set to itself`);
+      throw deny(`node ${quoted(node)} can only delete pods with spec.nodeName set to itself`);
   } else if (subresource === 'eviction') {
-    if (operation !== 'CREATE') throw refusal(attributes, `unexpected operation ${operation}`);
+    if (operation !== 'CREATE') throw deny(`unexpected operation ${operation}`);
     if (nodeNameOf(podOf(attributes, store)) !== node)
-      throw refusal(attributes, `node ${node} can only evict pods with spec.nodeName set to itself`);
+      throw deny(`node ${node} can only evict pods with spec.nodeName set to itself`);
   } else {
-    throw refusal(
-      attributes,
-      `unexpected pod subresource ${quoted(subresource)}, only 'status' and 'eviction' are allowed`,
-    );
+    throw deny(`unexpected pod subresource ${quoted(subresource)}, only 'status' and 'eviction' are allowed`);
   }
 }
 
@@ -105,48 +106,44 @@ function podOf({ oldObject, namespace, name, object }: AdmissionAttributes, stor
   return found.object;
 }
 
-function checkPodStatus(node: string, attributes: AdmissionAttributes): void {
-  const { operation, object, oldObject } = attributes;
-  if (operation !== 'UPDATE') throw refusal(attributes, `unexpected operation ${quoted(operation)}`);
+function checkPodStatus(
+  node: string,
+  { operation, object, oldObject }: AdmissionAttributes,
+  deny: Context['deny'],
+): void {
+  if (operation !== 'UPDATE') throw deny(`unexpected operation ${quoted(operation)}`);
   if (nodeNameOf(oldObject!) !== node)
-    throw refusal(
-      attributes,
-      `node ${quoted(node)} can only update pod status for pods with spec.nodeName set to itself`,
-    );
+    throw deny(`node ${quoted(node)} can only update pod status for pods with spec.nodeName set to itself`);
   if (!deepEqual(object!.metadata.labels ?? {}, oldObject!.metadata.labels ?? {}))
-    throw refusal(attributes, `node ${quoted(node)} cannot update labels through pod status`);
+    throw deny(`node ${quoted(node)} cannot update labels through pod status`);
 }
 
 interface NodeParts {
   spec?: { configSource?: unknown; taints?: unknown[] };
 }
 
-function checkNode(node: string, attributes: AdmissionAttributes): void {
+function checkNode(node: string, attributes: AdmissionAttributes, { deny }: Context): void {
   const { operation, object, oldObject } = attributes;
   const requested = attributes.name || (object?.metadata.name ?? '');
-  if (requested !== node)
-    throw refusal(attributes, `node ${quoted(node)} is not allowed to modify node ${quoted(requested)}`);
+  if (requested !== node) throw deny(`node ${quoted(node)} is not allowed to modify node ${quoted(requested)}`);
   if (operation === 'DELETE' || !object) return;
   const { configSource, taints = [] } = (object as NodeParts).spec ?? {};
-  const held = oldObject ? ((oldObject as NodeParts).spec ?? {}) : undefined;
+  const held = oldObject && ((oldObject as NodeParts).spec ?? {});
   if (configSource !== undefined && !(held && deepEqual(configSource, held.configSource)))
-    throw refusal(
-      attributes,
+    throw deny(
       held
         ? `node ${quoted(node)} is not allowed to update configSource to a new non-nil configSource`
         : `node ${quoted(node)} is not allowed to create pods with a non-nil configSource`,
     );
-  if (held && !deepEqual(taints, held.taints ?? []))
-    throw refusal(attributes, `node ${quoted(node)} is not allowed to modify taints`);
+  if (held && !deepEqual(taints, held.taints ?? [])) throw deny(`node ${quoted(node)} is not allowed to modify taints`);
   // Else a node could have itself collected (CVE-2025-5187) and come back with other labels and taints.
   const owners = object.metadata.ownerReferences ?? [];
   if (oldObject && !deepEqual(owners, oldObject.metadata.ownerReferences ?? []))
-    throw refusal(attributes, `node ${quoted(node)} is not allowed to modify ownerReferences`);
+    throw deny(`node ${quoted(node)} is not allowed to modify ownerReferences`);
   const changed = changedLabels(object.metadata.labels ?? {}, oldObject?.metadata.labels ?? {});
   const bad = changed.filter(isForbiddenLabel).sort();
   if (bad.length === 0) return;
-  throw refusal(
-    attributes,
+  throw deny(
     held
       ? `is not allowed to modify labels: ${bad.join(', ')}`
       : `node ${quoted(node)} is not allowed to set the following labels: ${bad.join(', ')}`,
@@ -166,15 +163,12 @@ function isForbiddenLabel(key: string): boolean {
   return !KUBELET_LABELS.has(key) && !KUBELET_LABEL_NAMESPACES.some((allowed) => isIn(namespace, allowed));
 }
 
-function checkClaim(node: string, attributes: AdmissionAttributes): void {
+function checkClaim(node: string, attributes: AdmissionAttributes, { deny }: Context): void {
   const { subresource, operation, object, oldObject } = attributes;
-  if (subresource !== 'status') throw refusal(attributes, 'may only update PVC status');
-  if (operation !== 'UPDATE') throw refusal(attributes, `unexpected operation ${quoted(operation)}`);
+  if (subresource !== 'status') throw deny('may only update PVC status');
+  if (operation !== 'UPDATE') throw deny(`unexpected operation ${quoted(operation)}`);
   if (!deepEqual(withoutCapacity(object!), withoutCapacity(oldObject!)))
-    throw refusal(
-      attributes,
-      `node ${quoted(node)} is not allowed to update fields other than status.capacity and status.conditions`,
-    );
+    throw deny(`node ${quoted(node)} is not allowed to update fields other than status.capacity and status.conditions`);
 }
 
 function withoutCapacity(claim: Readonly<UnstructuredObject>): unknown {
@@ -200,33 +194,30 @@ function boundPod(attributes: AdmissionAttributes, store: Store): Readonly<Unstr
 }
 
 /** Tokens a node asks for are bound to a Pod on it. */
-function checkTokenRequest(node: string, attributes: AdmissionAttributes, store: Store): void {
+function checkTokenRequest(node: string, attributes: AdmissionAttributes, { store, deny }: Context): void {
   if (!isTokenRequest(attributes)) return;
   const { object, namespace } = attributes;
   const ref = (object as BoundRef | undefined)?.spec?.boundObjectRef;
   if (ref?.apiVersion !== 'v1' || ref.kind !== 'Pod' || !ref.name)
-    throw refusal(attributes, 'node requested token not bound to a pod');
-  if (!ref.uid) throw refusal(attributes, 'node requested token with a pod binding without a uid');
+    throw deny('node requested token not bound to a pod');
+  if (!ref.uid) throw deny('node requested token with a pod binding without a uid');
   const pod = store.peek({ prefix: '/pods', namespace, name: ref.name });
   if (!pod) throw notFound(PODS, ref.name);
   if (pod.object.metadata.uid !== ref.uid)
-    throw refusal(
-      attributes,
+    throw deny(
       `the UID in the bound object reference (${ref.uid}) does not match the UID in record. The object might have been deleted and then recreated`,
     );
-  if (nodeNameOf(pod.object) !== node)
-    throw refusal(attributes, 'node requested token bound to a pod scheduled on a different node');
+  if (nodeNameOf(pod.object) !== node) throw deny('node requested token bound to a pod scheduled on a different node');
 }
 
-function checkLease(node: string, attributes: AdmissionAttributes): void {
+function checkLease(node: string, attributes: AdmissionAttributes, { deny }: Context): void {
   if (attributes.namespace !== NODE_LEASES)
-    throw refusal(attributes, `can only access leases in the "${NODE_LEASES}" system namespace`);
-  if (ownName(attributes) !== node)
-    throw refusal(attributes, 'can only access node lease with the same name as the requesting node');
+    throw deny(`can only access leases in the "${NODE_LEASES}" system namespace`);
+  if (ownName(attributes) !== node) throw deny('can only access node lease with the same name as the requesting node');
 }
 
 /** Certificates of kubelets are asked for by the node they name. What else is in them the signer validates. */
-function checkSigningRequest(node: string, attributes: AdmissionAttributes): void {
+function checkSigningRequest(node: string, attributes: AdmissionAttributes, { deny }: Context): void {
   if (attributes.operation !== 'CREATE') return;
   const { signerName, request = '' } =
     (attributes.object as { spec?: { signerName?: string; request?: string } }).spec ?? {};
@@ -235,10 +226,9 @@ function checkSigningRequest(node: string, attributes: AdmissionAttributes): voi
   try {
     ({ commonName } = parseCertificateRequest(new TextDecoder().decode(decodeBase64(request))));
   } catch (error) {
-    throw refusal(attributes, `unable to parse csr: ${(error as Error).message}`);
+    throw deny(`unable to parse csr: ${(error as Error).message}`);
   }
-  if (commonName !== `system:node:${node}`)
-    throw refusal(attributes, `can only create a node CSR with CN=system:node:${node}`);
+  if (commonName !== `system:node:${node}`) throw deny(`can only create a node CSR with CN=system:node:${node}`);
 }
 
 /** On create the URL has no name. */

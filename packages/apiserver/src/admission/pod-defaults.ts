@@ -23,25 +23,20 @@ const isPodWrite: AdmissionPlugin['matches'] = (operation, info, subresource) =>
 
 /** Priority: resolves the class of a Pod to its number (plugin/pkg/admission/priority). */
 export function priority(store: Pick<ObjectStore, 'peek' | 'list'>): AdmissionPlugin {
-  const defaultClass = (): { name: string; found: PriorityClass } | undefined => {
-    let best: { name: string; found: PriorityClass } | undefined;
-    for (const { name, object } of store.list(CLASSES_PREFIX).items) {
-      const found = object as PriorityClass;
-      // Two of them may exist for a moment: the lower one counts.
-      if (found.globalDefault && (!best || (found.value ?? 0) < (best.found.value ?? 0))) best = { name, found };
-    }
-    return best;
-  };
+  /** Two of them may exist for a moment: the lower one counts. */
+  const defaultClass = () =>
+    store
+      .list(CLASSES_PREFIX)
+      .items.map(({ name, object }) => ({ name, found: object as PriorityClass }))
+      .filter(({ found }) => found.globalDefault)
+      .sort((a, b) => (a.found.value ?? 0) - (b.found.value ?? 0))[0];
   return {
     name: 'Priority',
     matches: isPodWrite,
     mutate({ object, oldObject, name }) {
       if (!isJsonObject(object!['spec'])) return;
       const spec = object!['spec'] as PodSpec;
-      if (oldObject) {
-        keepResolved(spec, oldObject['spec'] as Readonly<PodSpec>);
-        return;
-      }
+      if (oldObject) return keepResolved(spec, oldObject['spec'] as Readonly<PodSpec>);
       let found: PriorityClass = {};
       if (spec.priorityClassName) {
         const stored = store.peek({ prefix: CLASSES_PREFIX, namespace: '', name: spec.priorityClassName });
@@ -56,20 +51,13 @@ export function priority(store: Pick<ObjectStore, 'peek' | 'list'>): AdmissionPl
       }
       const value = found.value ?? 0;
       const policy = found.preemptionPolicy ?? 'PreemptLowerPriority';
-      if (spec.priority !== undefined && spec.priority !== value) {
-        throw forbidden(
-          PODS,
-          name,
-          `the integer value of priority (${spec.priority}) must not be provided in pod spec; priority admission controller computed ${value} from the given PriorityClass name`,
-        );
-      }
-      if (spec.preemptionPolicy !== undefined && spec.preemptionPolicy !== policy) {
-        throw forbidden(
-          PODS,
-          name,
-          `the string value of PreemptionPolicy (${spec.preemptionPolicy}) must not be provided in pod spec; priority admission controller computed ${policy} from the given PriorityClass name`,
-        );
-      }
+      const check = (what: string, given: unknown, computed: unknown): void => {
+        if (given === undefined || given === computed) return;
+        const why = `the ${what} (${given}) must not be provided in pod spec; priority admission controller computed ${computed} from the given PriorityClass name`;
+        throw forbidden(PODS, name, why);
+      };
+      check('integer value of priority', spec.priority, value);
+      check('string value of PreemptionPolicy', spec.preemptionPolicy, policy);
       spec.priority = value;
       spec.preemptionPolicy = policy;
     },

@@ -8,12 +8,6 @@ const TOPOLOGY_LABELS = ['topology.kubernetes.io/zone', 'topology.kubernetes.io/
 
 /** Labels go on a Binding, which hands them to its Pod, and on a Pod that is created on a node. */
 export function podTopologyLabels(store: Pick<ObjectStore, 'peek'>): AdmissionPlugin {
-  const labelsOf = (node: string): Record<string, string> => {
-    const labels = store.peek({ prefix: NODES_PREFIX, namespace: '', name: node })?.object.metadata.labels ?? {};
-    const found: Record<string, string> = {};
-    for (const key of TOPOLOGY_LABELS) if (labels[key] !== undefined) found[key] = labels[key];
-    return found;
-  };
   return {
     name: 'PodTopologyLabels',
     matches: (operation, { group, resource }, subresource) =>
@@ -25,9 +19,11 @@ export function podTopologyLabels(store: Pick<ObjectStore, 'peek'>): AdmissionPl
       const node = nodeOf(object!, subresource);
       if (node === undefined) return;
       const { metadata } = object!;
-      const labels = labelsOf(node);
+      const labels = store.peek({ prefix: NODES_PREFIX, namespace: '', name: node })?.object.metadata.labels ?? {};
       // Those of the node win over what was there.
-      if (Object.keys(labels).length > 0) metadata.labels = { ...metadata.labels, ...labels };
+      for (const key of TOPOLOGY_LABELS) {
+        if (labels[key] !== undefined) metadata.labels = { ...metadata.labels, [key]: labels[key] };
+      }
     },
   };
 }

@@ -15,12 +15,7 @@ export class Reinvocation {
 
   /** The record of one plug-in's callees. */
   of(plugin: string): Callers {
-    let callers = this.#callers.get(plugin);
-    if (!callers) {
-      callers = new Callers();
-      this.#callers.set(plugin, callers);
-    }
-    return callers;
+    return this.#callers.getOrInsertComputed(plugin, () => new Callers());
   }
 }
 

@@ -64,7 +64,8 @@ export function resourceQuota(
       const { items } = store.list(QUOTAS_PREFIX, { namespace: attributes.namespace });
       if (items.length === 0) return;
       const evaluator = quotaEvaluator(attributes.info);
-      if (!evaluator || !isCharged(attributes, evaluator)) return;
+      const { operation, subresource } = attributes;
+      if (!evaluator || !(operation === 'CREATE' || subresource === 'resize' || evaluator.chargesUpdates)) return;
       const take = (some: readonly StoredObject[], charges: boolean): void => {
         const newest = some.map((item) => store.peek(item)).filter((item) => item !== undefined);
         const due = chargesFor(attributes, { quotas: newest, evaluator, now: clock.now() });
@@ -94,10 +95,6 @@ async function takeInPieces(
       await nextTurn();
     }
   }
-}
-
-function isCharged({ operation, subresource }: AdmissionAttributes, evaluator: QuotaEvaluator): boolean {
-  return operation === 'CREATE' || subresource === 'resize' || evaluator.chargesUpdates;
 }
 
 /** What each quota is charged. Throws ApiError 403 when one does not allow it. */

@@ -9,6 +9,7 @@ import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import { forbidden } from '@coracle/apimachinery/meta/status';
 import type * as types from '@coracle/apimachinery/types/types';
 import type { Clock } from '@coracle/runtime/clock/clock';
+import { abortable } from '@coracle/runtime/signal/abortable';
 import type { ObjectStore, StoredObject } from '../cache/object-store.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
 
@@ -58,32 +59,30 @@ const unknownAccount = ({ namespace, name }: AdmissionAttributes, account: strin
   );
 
 /** Waits for an account that a controller is about to make. Throws ApiError 403 when it does not come. */
-function appearance(
+async function appearance(
   store: Pick<ObjectStore, 'peek' | 'watch' | 'revision'>,
   clock: Clock,
   { attributes, name }: { readonly attributes: AdmissionAttributes; readonly name: string },
 ): Promise<Readonly<UnstructuredObject>> {
   const { namespace, signal } = attributes;
-  return new Promise((resolve, reject) => {
-    const settle = (act: () => void): void => {
-      watch.stop();
-      cancel();
-      signal.removeEventListener('abort', onAbort);
-      act();
-    };
-    const onAbort = (): void => settle(() => reject(signal.reason as Error));
-    const watch = store.watch(ACCOUNTS_PREFIX, store.revision(), (changes) => {
-      const found = changes.find(
-        ({ type, current }) => type !== 'DELETED' && current.namespace === namespace && current.name === name,
-      );
-      if (found) settle(() => resolve(found.current.object));
-    });
-    const cancel = clock.schedule(DEFAULT_ACCOUNT_WAIT_MS, () => {
-      const late = store.peek({ prefix: ACCOUNTS_PREFIX, namespace, name });
-      settle(() => (late ? resolve(late.object) : reject(unknownAccount(attributes, name))));
-    });
-    signal.addEventListener('abort', onAbort, { once: true });
+  const { promise, resolve, reject } = Promise.withResolvers<Readonly<UnstructuredObject>>();
+  const watch = store.watch(ACCOUNTS_PREFIX, store.revision(), (changes) => {
+    const found = changes.find(
+      ({ type, current }) => type !== 'DELETED' && current.namespace === namespace && current.name === name,
+    );
+    if (found) resolve(found.current.object);
   });
+  const cancel = clock.schedule(DEFAULT_ACCOUNT_WAIT_MS, () => {
+    const late = store.peek({ prefix: ACCOUNTS_PREFIX, namespace, name });
+    if (late) resolve(late.object);
+    else reject(unknownAccount(attributes, name));
+  });
+  try {
+    return await abortable(promise, signal);
+  } finally {
+    watch.stop();
+    cancel();
+  }
 }
 
 function useAccount(spec: PodSpec, account: Readonly<UnstructuredObject>): void {

@@ -92,10 +92,7 @@ export function serviceAllocation(store: Pick<ObjectStore, 'list' | 'peek'>, clo
   return {
     name: 'ServiceAllocation',
     matches: (operation, info, subresource) =>
-      (operation === 'CREATE' || operation === 'UPDATE' || operation === 'DELETE') &&
-      info.resource === 'services' &&
-      info.group === '' &&
-      subresource === '',
+      operation !== 'CONNECT' && info.resource === 'services' && info.group === '' && subresource === '',
     mutate(attributes) {
       const old = specOf(attributes.oldObject);
       // What is stored is found in the store: once it goes, nothing may hold it any longer.
@@ -105,12 +102,10 @@ export function serviceAllocation(store: Pick<ObjectStore, 'list' | 'peek'>, clo
       if (old) carryOver(spec, old);
       if (!wantsIp(spec)) dropInternalPolicy(spec);
       if (old && spec.type !== 'LoadBalancer') forgetBalancer(attributes.object!);
-      const missing = needs(spec, old);
-      if (!missing) return;
+      if (!needs(spec, old)) return;
       const own = `${attributes.namespace}/${attributes.object!.metadata.name ?? ''}`;
-      const used = taken(own);
-      const before = new Set(old ? keysOf(old) : []);
-      const given = new Allocation({ used, isTaken, before, ranges: ranges(), attributes });
+      const before = new Set(keysOf(old));
+      const given = new Allocation({ used: taken(own), isTaken, before, ranges: ranges(), attributes });
       given.fill(spec);
       if (attributes.dryRun) return;
       const until = clock.monotonic() + RESERVED_MS;
@@ -203,24 +198,16 @@ function dropAddress(spec: ServiceSpec, old: ServiceSpec): void {
 /** One Service's allocation. */
 class Allocation {
   readonly handedOut: string[] = [];
-  readonly #used: Set<string>;
-  readonly #before: ReadonlySet<string>;
-  readonly #isTaken: (ip: string) => boolean;
-  readonly #ranges: readonly IpRange[];
-  readonly #attributes: AdmissionAttributes;
+  readonly #given;
 
   constructor(given: {
-    used: Set<string>;
-    before: ReadonlySet<string>;
-    isTaken: (ip: string) => boolean;
-    ranges: readonly IpRange[];
-    attributes: AdmissionAttributes;
+    readonly used: Set<string>;
+    readonly before: ReadonlySet<string>;
+    readonly isTaken: (ip: string) => boolean;
+    readonly ranges: readonly IpRange[];
+    readonly attributes: AdmissionAttributes;
   }) {
-    this.#used = given.used;
-    this.#before = given.before;
-    this.#isTaken = given.isTaken;
-    this.#ranges = given.ranges;
-    this.#attributes = given.attributes;
+    this.#given = given;
   }
 
   /** Throws ApiError 422 when a value asked for is out of range or taken, 500 when nothing is free. */
@@ -232,10 +219,9 @@ class Allocation {
     const ports = spec.ports ?? [];
     // Requested ones first, so that nothing free-handed takes what another port of the same Service asks for.
     const own = new Set<string>();
-    ports.forEach((port, i) => {
-      if (port.nodePort)
-        this.#request(port.nodePort, { protocol: port.protocol, field: `spec.ports[${i}].nodePort`, own });
-    });
+    for (const [i, { nodePort, protocol }] of ports.entries()) {
+      if (nodePort) this.#request(nodePort, { protocol, field: `spec.ports[${i}].nodePort`, own });
+    }
     if (spec.healthCheckNodePort) {
       this.#request(spec.healthCheckNodePort, { protocol: 'TCP', field: 'spec.healthCheckNodePort', own });
     }
@@ -244,7 +230,7 @@ class Allocation {
         if (port.nodePort) continue;
         // One number for both protocols of one port: DNS over TCP and UDP is the common case.
         const twin = ports.find((one) => one.nodePort && one.port === port.port && one.protocol !== port.protocol);
-        const free = twin && !this.#used.has(portKey(twin.nodePort!, port.protocol));
+        const free = twin && !this.#given.used.has(portKey(twin.nodePort!, port.protocol));
         port.nodePort = free ? twin.nodePort! : this.#freePort(port.protocol);
         this.#take(portKey(port.nodePort, port.protocol));
       }
@@ -273,7 +259,7 @@ class Allocation {
       this.#take(spec.clusterIP);
     } else {
       spec.clusterIP = asked;
-      if (asked !== 'None' && !this.#before.has(asked)) this.#requestIp(asked);
+      if (asked !== 'None' && !this.#given.before.has(asked)) this.#requestIp(asked);
     }
     if (!spec.clusterIPs?.length) spec.clusterIPs = [spec.clusterIP];
   }
@@ -282,10 +268,10 @@ class Allocation {
     if (parseAddress(ip) === undefined) return; // Validation says what is wrong with it.
     const refuse = (why: string): ApiError =>
       this.#refusal({ field: 'spec.clusterIPs', value: [ip], detail: `failed to allocate IP ${ip}: ${why}` });
-    if (!this.#ranges.some((range) => rangeHolds(range, ip))) {
+    if (!this.#given.ranges.some((range) => rangeHolds(range, ip))) {
       throw refuse('the provided network does not match the current range');
     }
-    if (this.#used.has(ip) || this.#isTaken(ip)) throw refuse('provided IP is already allocated');
+    if (this.#given.used.has(ip) || this.#given.isTaken(ip)) throw refuse('provided IP is already allocated');
     this.#take(ip);
   }
 
@@ -294,12 +280,12 @@ class Allocation {
     { protocol, field, own }: { protocol: string | undefined; field: string; own: Set<string> },
   ): void {
     const key = portKey(port, protocol);
-    if (this.#before.has(key)) return;
+    if (this.#given.before.has(key)) return;
     if (port < FIRST_NODE_PORT || port > LAST_NODE_PORT) {
       const detail = `provided port is not in the valid range. The range of valid ports is ${FIRST_NODE_PORT}-${LAST_NODE_PORT}`;
       throw this.#refusal({ field, value: port, detail });
     }
-    if (this.#used.has(key) || own.has(key)) {
+    if (this.#given.used.has(key) || own.has(key)) {
       throw this.#refusal({ field, value: port, detail: 'provided port is already allocated' });
     }
     own.add(key);
@@ -307,12 +293,12 @@ class Allocation {
   }
 
   #freeIp(): string {
-    for (const { first, size } of this.#ranges) {
+    for (const { first, size } of this.#given.ranges) {
       for (const { from, count } of partsOf(Number(size))) {
         const start = randomBelow(Math.max(1, count));
         for (let i = 0; i < count; i++) {
           const ip = formatAddress({ family: 4, bits: first + BigInt(from + ((start + i) % count)) });
-          if (!this.#used.has(ip) && !this.#isTaken(ip)) return ip;
+          if (!this.#given.used.has(ip) && !this.#given.isTaken(ip)) return ip;
         }
       }
     }
@@ -324,18 +310,18 @@ class Allocation {
     const start = randomBelow(count);
     for (let i = 0; i < count; i++) {
       const port = FIRST_NODE_PORT + ((start + i) % count);
-      if (!this.#used.has(portKey(port, protocol))) return port;
+      if (!this.#given.used.has(portKey(port, protocol))) return port;
     }
     throw exhausted('failed to allocate a nodePort: range is full');
   }
 
   #take(key: string): void {
-    this.#used.add(key);
+    this.#given.used.add(key);
     this.handedOut.push(key);
   }
 
   #refusal(error: Omit<FieldError, 'type'>): ApiError {
-    const { info, object } = this.#attributes;
+    const { info, object } = this.#given.attributes;
     return invalid(info, object!.metadata.name ?? '', [{ type: 'FieldValueInvalid', ...error }]);
   }
 }
@@ -351,9 +337,6 @@ const randomBelow = (limit: number): number => crypto.getRandomValues(new Uint32
  */
 function partsOf(size: number): { readonly from: number; readonly count: number }[] {
   const low = size <= 16 ? 0 : Math.min(256, Math.max(16, Math.floor(size / 16)));
-  const all = [
-    { from: 1 + low, count: size - 2 - low },
-    { from: 1, count: low },
-  ];
-  return all.filter(({ count }) => count > 0);
+  const upper = { from: 1 + low, count: size - 2 - low };
+  return [upper, { from: 1, count: low }].filter(({ count }) => count > 0);
 }

@@ -6,12 +6,9 @@ import type { ObjectStore } from '../cache/object-store.ts';
 import type { AdmissionPlugin } from './plugin.ts';
 
 /** Finalizers that the protection controllers take off when nobody uses the object any more. */
-export const CLAIM_FINALIZER = 'kubernetes.io/pvc-protection';
-export const VOLUME_FINALIZER = 'kubernetes.io/pv-protection';
-
 const FINALIZERS: ReadonlyMap<string, string> = new Map([
-  ['persistentvolumeclaims', CLAIM_FINALIZER],
-  ['persistentvolumes', VOLUME_FINALIZER],
+  ['persistentvolumeclaims', 'kubernetes.io/pvc-protection'],
+  ['persistentvolumes', 'kubernetes.io/pv-protection'],
 ]);
 
 /** StorageObjectInUseProtection: new claims and volumes do not go while they are in use. */
@@ -40,10 +37,7 @@ export function claimResize(store: Pick<ObjectStore, 'peek'>): AdmissionPlugin {
       if (phase !== 'Bound') throw forbidden(info, name, 'only bound persistent volume claims can be expanded');
       const className =
         oldObject!.metadata.annotations?.['volume.beta.kubernetes.io/storage-class'] ?? old.storageClassName ?? '';
-      const found =
-        className === ''
-          ? undefined
-          : store.peek({ prefix: 'storage.k8s.io/storageclasses', namespace: '', name: className });
+      const found = store.peek({ prefix: 'storage.k8s.io/storageclasses', namespace: '', name: className });
       if (found?.object['allowVolumeExpansion'] === true) return;
       throw forbidden(
         info,

@@ -124,7 +124,7 @@ export async function openAccess(
       ...(options.frontProxy && { frontProxy: options.frontProxy }),
       ...(options.anonymous && { anonymous: options.anonymous }),
     }),
-    admission: [...certificatePlugins({ clock, authorize }), rbacEscalation({ ...rbac, authorize })],
+    admission: [...certificatePlugins(clock, authorize), rbacEscalation({ ...rbac, authorize })],
     endpoints: {
       subresourceHandlers: new Map<string, SubresourceHandler>([
         [
