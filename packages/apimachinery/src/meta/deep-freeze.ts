@@ -1,6 +1,6 @@
 /**
- * Freezes a JSON value all the way down, without recursion, so that a deeply nested body cannot exhaust the stack.
- * A part that is frozen already is taken to be frozen throughout: it came out of this cache.
+ * Freezes a JSON value all the way down and returns it; without recursion, so that a deeply nested body cannot exhaust the
+ * stack. A part that is frozen already is taken to be frozen throughout.
  */
 export function deepFreeze<T>(root: T): Readonly<T> {
   if (typeof root !== 'object' || root === null) return root;

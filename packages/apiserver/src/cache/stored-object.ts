@@ -3,12 +3,13 @@
  * twice as much memory as bytes, so only a bounded number stays and the others are parsed again when somebody asks; bytes
  * are kept within a larger bound and read from the disk again (`held-bytes.ts`).
  */
+
+import { deepFreeze } from '@coracle/apimachinery/meta/deep-freeze';
 import { joinBytes } from '@coracle/apimachinery/meta/join-bytes';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import type { Pause } from '@coracle/apimachinery/meta/pause';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { parseJsonInPieces, parseStored } from '@coracle/apimachinery/schema/parse-json';
-import { deepFreeze } from './deep-freeze.ts';
 import { type HeldBytes, LARGE_OBJECT, type Leavable } from './held-bytes.ts';
 import type { StoredObject } from './object-store.ts';
 import { freezeInPieces, type WrittenObject } from './written-object.ts';

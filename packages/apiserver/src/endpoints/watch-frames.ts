@@ -3,13 +3,13 @@
  * the newest changes are kept, because all watchers are served in the moment of publication.
  */
 
+import { deepFreeze } from '@coracle/apimachinery/meta/deep-freeze';
 import { apiVersionOf } from '@coracle/apimachinery/meta/gvk';
 import { joinBytes } from '@coracle/apimachinery/meta/join-bytes';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import type { Status } from '@coracle/apimachinery/meta/status';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import type { StreamDocument } from '@coracle/runtime/http/seam';
-import { deepFreeze } from '../cache/deep-freeze.ts';
 import type { Change, StoredObject } from '../cache/object-store.ts';
 import { encodeWatchFrame } from '../kinds/protobuf/documents.ts';
 import { encodeObject, viewBytes, viewMetadata, viewObject } from '../registry/versioned-view.ts';

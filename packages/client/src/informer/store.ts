@@ -2,9 +2,10 @@
  * What an informer holds: frozen objects by key, with indexes. One writer (`StoreWriter`, kept by the informer), any
  * number of readers (`Store`). Bounded by the objects the server has.
  */
+
+import { deepFreeze } from '@coracle/apimachinery/meta/deep-freeze';
 import type { DeepReadonly, KubeObject, ObjectKey, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import { keyOf, keyText } from '@coracle/apimachinery/meta/object';
-import { deepFreeze } from './deep-freeze.ts';
 import { isOlder } from './resource-version.ts';
 import type { StoreChange as WatchChange } from './watch-state.ts';
 
@@ -88,7 +89,7 @@ export class StoreWriter<T extends KubeObject> implements Store<T> {
     if (previous && (previous as ReadonlyObject).metadata.uid !== object.metadata.uid) {
       return [...this.#delete(key, previous), ...this.#apply(object)];
     }
-    const frozen = deepFreeze(object);
+    const frozen = deepFreeze(object) as DeepReadonly<T>;
     this.#objects.set(key, frozen);
     for (const index of this.#indexes.values()) {
       if (previous) unfile(index, key, previous);
