@@ -16,14 +16,9 @@ export interface InformerSetOptions {
   readonly namespace?: string;
 }
 
-/** What part of a resource an informer holds. */
-export interface InformerScope {
-  readonly fieldSelector?: string;
-}
-
 export interface InformerSet {
-  /** The one informer of that resource and scope (everything by default). One asked for after `start` starts at once. */
-  of<T extends KubeObject>(type: ResourceType<T>, scope?: InformerScope): Informer<T>;
+  /** The one informer of that resource, or of what the selector leaves of it. One asked for after `start` starts at once. */
+  of<T extends KubeObject>(type: ResourceType<T>, scope?: { readonly fieldSelector?: string }): Informer<T>;
   /** Starts all; resolves when all have stopped. */
   start(signal: AbortSignal): Promise<void>;
   /** Resolves when every informer asked for so far holds a whole state. */
@@ -45,7 +40,7 @@ export function createInformerSet(client: Client, options: InformerSetOptions = 
   };
 
   return {
-    of<T extends KubeObject>(type: ResourceType<T>, { fieldSelector }: InformerScope = {}) {
+    of<T extends KubeObject>(type: ResourceType<T>, { fieldSelector }: { readonly fieldSelector?: string } = {}) {
       const name = `${type.version}/${qualifiedResource(type)}?${fieldSelector ?? ''}`;
       const known = informers.get(name);
       if (known) return known as unknown as Informer<T>;

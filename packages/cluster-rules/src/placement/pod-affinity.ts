@@ -110,29 +110,22 @@ export function podAffinityRules(
 
   return {
     check(node) {
-      for (const { topologyKey, domain } of closed) {
-        if (domainOf(node, topologyKey) === domain)
-          return forNow("node(s) didn't satisfy existing pods anti-affinity rules");
-      }
-      for (const { topologyKey, counts } of forbidden) {
-        const domain = domainOf(node, topologyKey);
-        if (domain !== undefined && (counts.get(domain) ?? 0) > 0)
-          return forNow("node(s) didn't match pod anti-affinity rules");
-      }
-      for (const { topologyKey, counts } of required) {
-        const domain = domainOf(node, topologyKey);
-        if (domain === undefined || (!first && (counts.get(domain) ?? 0) === 0))
-          return final("node(s) didn't match pod affinity rules");
-      }
-      return undefined;
+      if (closed.some(({ topologyKey, domain }) => domainOf(node, topologyKey) === domain))
+        return forNow("node(s) didn't satisfy existing pods anti-affinity rules");
+      if (forbidden.some((term) => matching(term, node) > 0))
+        return forNow("node(s) didn't match pod anti-affinity rules");
+      const isUnmet = (term: Counted): boolean =>
+        domainOf(node, term.topologyKey) === undefined || (!first && matching(term, node) === 0);
+      return required.some(isUnmet) ? final("node(s) didn't match pod affinity rules") : undefined;
     },
-    preference(node) {
-      let sum = 0;
-      for (const { topologyKey, counts, weight } of weighted) {
-        const domain = domainOf(node, topologyKey);
-        if (domain !== undefined) sum += weight * (counts.get(domain) ?? 0);
-      }
-      return sum;
-    },
+    preference: (node) => weighted.reduce((sum, term) => sum + term.weight * matching(term, node), 0),
   };
+}
+
+type Counted = Pick<CompiledTerm, 'topologyKey'> & { readonly counts: ReadonlyMap<string, number> };
+
+/** How many Pods in the domain of the node match; none where it is in no domain. */
+function matching({ topologyKey, counts }: Counted, node: NodeUsage): number {
+  const domain = domainOf(node, topologyKey);
+  return domain === undefined ? 0 : (counts.get(domain) ?? 0);
 }

@@ -30,20 +30,14 @@ export interface PeerAuthorities {
   readonly next?: AuthorityPair;
 }
 
-export interface Validity {
-  /** Milliseconds since the epoch. */
-  readonly notBefore: number;
-  readonly notAfter: number;
-}
+/** Milliseconds since the epoch. */
+export type Validity = ReturnType<typeof certificateValidity>;
 
-export type AuthorityStep =
-  | { readonly type: 'make-current' }
-  | { readonly type: 'make-next' }
-  | { readonly type: 'promote' }
+type AuthorityStep =
+  | { readonly type: 'make-current' | 'make-next' | 'promote' }
   | { readonly type: 'rest'; readonly ms: number };
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
+const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const LIFE_MS = 90 * DAY_MS;
 /** Clocks of others may be behind by this. */
@@ -71,8 +65,7 @@ export function readAuthorities(data: Readonly<Record<string, string>> | undefin
     const key = textOf(data?.[names.key]);
     return certificate && key ? { certificate, key } : undefined;
   };
-  const current = read(CURRENT);
-  const next = read(NEXT);
+  const [current, next] = [read(CURRENT), read(NEXT)];
   return { ...(current && { current }), ...(next && { next }) };
 }
 

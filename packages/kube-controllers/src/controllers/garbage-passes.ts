@@ -7,6 +7,7 @@ import { isNotFound, orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { DONE, type ReconcileContext, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
 import { type Discovery, findKind } from '@coracle/client/discovery/discover';
+import { removeFinalizer } from '@coracle/client/finalizer/finalizer';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import { MAX_AGE_MS } from './discovery-cache.ts';
@@ -21,7 +22,6 @@ import {
   refersTo,
   toGraphNode,
 } from './owner-graph.ts';
-import { StoredMetadata } from './stored-metadata.ts';
 
 type Reference = DeepReadonly<OwnerReference>;
 
@@ -54,14 +54,12 @@ interface GarbagePassesOptions {
 export class GarbagePasses {
   readonly #options: GarbagePassesOptions;
   readonly #graph: OwnerGraph;
-  readonly #stored: StoredMetadata;
   /** Objects whose owner's kind was unknown: looked at again as soon as discovery knows more. */
   readonly #puzzling = new Set<string>();
 
   constructor(options: GarbagePassesOptions) {
     this.#options = options;
     this.#graph = options.graph;
-    this.#stored = new StoredMetadata(options.client);
   }
 
   /** Discovery may know more kinds now. */
@@ -98,12 +96,12 @@ export class GarbagePasses {
       return node.owners.every(({ uid }) => this.#graph.get(uid)) ? DONE : requeueAfter(UNSEEN_OWNER_MS);
     }
     // The graph lags behind: what is stored decides.
-    const stored = await this.#stored.read(node, signal);
+    const stored = await this.#read(node, signal);
     if (!stored || stored.metadata.deletionTimestamp !== undefined) return DONE;
     const decision = await this.#decisionOf(toGraphNode(node.type, stored), signal);
     const { client, isKept } = this.#options;
     const write = (held: KubeObject, ownerReferences: readonly Reference[]): Promise<KubeObject> =>
-      this.#stored.patch(node, held, { ownerReferences }, signal);
+      this.#patch(node, held, { ownerReferences }, signal);
     if (decision.type === 'strip') await write(stored, decision.references);
     if (decision.type !== 'delete') return DONE;
     const current = decision.unblocked ? await write(stored, decision.unblocked) : stored;
@@ -165,7 +163,7 @@ export class GarbagePasses {
     // In another namespace nothing is its dependent, whatever it says: it holds nobody there.
     const isBlocking = ({ owners, namespace }: GraphNode): boolean =>
       owners.some((ref) => ref.blockOwnerDeletion === true && refersTo(ref, owner, namespace));
-    if (!dependents.some(isBlocking)) await this.#stored.dropFinalizer(owner, FOREGROUND_FINALIZER, signal);
+    if (!dependents.some(isBlocking)) await this.#dropFinalizer(owner, FOREGROUND_FINALIZER, signal);
   }
 
   /** Orphan: dependents forget the owner, then the owner goes. Some at a time: an owner of thousands must not flood the server. */
@@ -179,14 +177,41 @@ export class GarbagePasses {
       }
     };
     await Promise.all(Array.from({ length: ORPHANED_AT_ONCE }, worker));
-    await this.#stored.dropFinalizer(owner, ORPHAN_FINALIZER, signal);
+    await this.#dropFinalizer(owner, ORPHAN_FINALIZER, signal);
   }
 
   async #orphan(dependent: GraphNode, owner: GraphNode, signal: AbortSignal): Promise<void> {
-    const stored = await this.#stored.read(dependent, signal);
+    const stored = await this.#read(dependent, signal);
     const held = stored?.metadata.ownerReferences ?? [];
     const references = held.filter((ref) => ref.uid !== owner.uid);
     if (!stored || references.length === held.length) return;
-    await orAbsent(this.#stored.patch(dependent, stored, { ownerReferences: references }, signal));
+    await orAbsent(this.#patch(dependent, stored, { ownerReferences: references }, signal));
+  }
+
+  /** The stored metadata of this very object; undefined when it is gone or another has its name. */
+  async #read({ type, namespace, name, uid }: GraphNode, signal: AbortSignal): Promise<KubeObject | undefined> {
+    const stored = await orAbsent(this.#options.client.get(type, { namespace, name }, { metadataOnly: true, signal }));
+    return stored?.metadata.uid === uid ? stored : undefined;
+  }
+
+  /** Replaces whole lists of metadata (empty ones go), provided nobody wrote since `stored` was read. */
+  #patch(
+    { type, namespace, name }: GraphNode,
+    stored: KubeObject,
+    change: { readonly ownerReferences?: readonly Reference[]; readonly finalizers?: readonly string[] },
+    signal: AbortSignal,
+  ): Promise<KubeObject> {
+    const { uid, resourceVersion } = stored.metadata;
+    const lists = Object.entries(change).map(([field, list]) => [field, list.length > 0 ? list : null]);
+    const body = { metadata: { uid, resourceVersion, ...Object.fromEntries(lists) } };
+    const options = { metadataOnly: true, signal };
+    return this.#options.client.patch(type, { namespace, name }, { type: 'merge', body }, options);
+  }
+
+  async #dropFinalizer(node: GraphNode, finalizer: string, signal: AbortSignal): Promise<void> {
+    const stored = await this.#read(node, signal);
+    if (!stored) return;
+    const changed = removeFinalizer(stored, finalizer);
+    if (changed !== stored) await this.#patch(node, stored, { finalizers: changed.metadata.finalizers ?? [] }, signal);
   }
 }

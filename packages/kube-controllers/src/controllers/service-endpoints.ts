@@ -125,11 +125,7 @@ function sliceOf(
       // The same content has the same name: a pass that runs on an old copy cannot make a second one.
       name: `${serviceName}-${suffixOf(`${uid}${name}`)}`,
       namespace,
-      labels: {
-        ...ownLabels(service),
-        [SERVICE_LABEL]: serviceName,
-        [MANAGED_BY]: MANAGER,
-      },
+      labels: { ...ownLabels(service), [SERVICE_LABEL]: serviceName, [MANAGED_BY]: MANAGER },
       ownerReferences: [controllerReference({ ...service, apiVersion: 'v1', kind: 'Service' })],
     },
     addressType: 'IPv4',
