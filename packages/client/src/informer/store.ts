@@ -56,7 +56,9 @@ export class StoreWriter<T extends KubeObject> implements Store<T> {
   byIndex(name: string, value: string): readonly DeepReadonly<T>[] {
     const index = this.#indexes.get(name);
     if (!index) throw new TypeError(`Cannot read index: no index "${name}"`);
-    return Array.from(index.keys.get(value) ?? [], (key) => this.#objects.get(key)!);
+    const found: DeepReadonly<T>[] = [];
+    for (const key of index.keys.get(value) ?? []) found.push(this.#objects.get(key)!);
+    return found;
   }
 
   /** Adds an index; one of that name stays as it is. */

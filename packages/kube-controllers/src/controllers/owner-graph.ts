@@ -50,7 +50,9 @@ export class OwnerGraph {
 
   /** The objects that name this uid as an owner. */
   dependentsOf(uid: string): GraphNode[] {
-    return Array.from(this.#dependents.get(uid) ?? [], (dependent) => this.#nodes.get(dependent)!);
+    const found: GraphNode[] = [];
+    for (const dependent of this.#dependents.get(uid) ?? []) found.push(this.#nodes.get(dependent)!);
+    return found;
   }
 
   /** Of those, the ones it can own: an owner with a namespace has none in others. */

@@ -14,9 +14,12 @@ export class ActionIndex<T> {
   }
 
   get(operation: AdmissionOperation, info: ResourceInfo, subresource: string): T {
-    return this.#byResource
-      .getOrInsertComputed(info, () => new Map())
-      .getOrInsertComputed(`${operation}/${subresource}`, () => this.#find(operation, info, subresource));
+    const action = `${operation}/${subresource}`;
+    const known = this.#byResource.get(info);
+    if (known?.has(action)) return known.get(action) as T;
+    const found = this.#find(operation, info, subresource);
+    this.#byResource.getOrInsertComputed(info, () => new Map()).set(action, found);
+    return found;
   }
 
   clear(): void {
