@@ -120,6 +120,7 @@ export function createAdmissionMetrics(clock: Pick<Clock, 'monotonic'>) {
     ],
   };
 }
+
 const phaseFamily = (of: string, help: string, samples: HistogramFamily['samples']): HistogramFamily => ({
   name: `apiserver_admission_${of}_admission_duration_seconds`,
   help,
@@ -152,6 +153,5 @@ class PhaseDurations {
     );
   }
 }
-
 
 type ByOperation = { [operation in AdmissionOperation]?: Distribution };

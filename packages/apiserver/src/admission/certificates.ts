@@ -14,6 +14,7 @@ import { CLIENT_SIGNER, LEGACY_SIGNER } from '@coracle/apimachinery/certificates
 import { decodeBase64 } from '@coracle/apimachinery/meta/base64';
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
+import { checkLabelName, checkSubdomain } from '@coracle/apimachinery/meta/name-rules';
 import { formatTime, type UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import { type FieldError, forbidden, invalid } from '@coracle/apimachinery/meta/status';
@@ -25,8 +26,10 @@ import type {
 } from '@coracle/apimachinery/types/types';
 import {
   duplicate,
+  invalidEach,
   forbidden as refused,
   required,
+  tooLong,
   unsupported,
   invalid as wrong,
 } from '@coracle/apimachinery/validation/field-errors';
@@ -35,7 +38,6 @@ import type { Authorizer } from '../auth/identity.ts';
 import { validateByRules } from '../kinds/builtin/validation/table-rules.ts';
 import rules from './certificate-rules.json' with { type: 'json' };
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
-import { signerNameErrors } from './signer-name.ts';
 
 const GROUP = 'certificates.k8s.io';
 const KIND = { group: GROUP, kind: 'CertificateSigningRequest' };
@@ -192,4 +194,39 @@ function checkConditions({ object, oldObject, subresource }: AdmissionAttributes
     errors.push(refused('status.certificate', 'updates may not modify existing certificate content'));
   }
   if (errors.length > 0) throw invalid(KIND, object?.metadata.name ?? '', errors);
+}
+
+const LONGEST_DOMAIN = 253;
+/** A domain, and a path that holds a name in a namespace. */
+const LONGEST_NAME = LONGEST_DOMAIN + 1 + LONGEST_DOMAIN + 1 + 63;
+
+/** What is wrong with the name of a signer (ValidateSignerName in core/validation). Of each part only the first label that is none is reported. */
+function signerNameErrors(name: string, at: string): FieldError[] {
+  if (name === '') return [required(at)];
+  const [domain = '', path, ...more] = name.split('/');
+  if (path === undefined || more.length > 0) {
+    return [wrong(at, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'")];
+  }
+  const labels = domain.split('.');
+  const errors = domain.length > LONGEST_DOMAIN ? [tooLong(at, LONGEST_DOMAIN)] : [];
+  errors.push(...firstProblems(labels, checkLabelName, { at, part: domain }));
+  if (labels.length < 2) {
+    errors.push(wrong(at, domain, 'should be a domain with at least two segments separated by dots'));
+  }
+  errors.push(...firstProblems(path.split('.'), checkSubdomain, { at, part: path }));
+  return name.length > LONGEST_NAME ? [...errors, tooLong(at, LONGEST_NAME)] : errors;
+}
+
+function firstProblems(
+  labels: readonly string[],
+  check: (label: string) => readonly string[],
+  { at, part }: { readonly at: string; readonly part: string },
+): FieldError[] {
+  const wrong = labels.find((label) => check(label).length > 0);
+  if (wrong === undefined) return [];
+  return invalidEach(
+    at,
+    part,
+    check(wrong).map((detail) => `validating label ${JSON.stringify(wrong)}: ${detail}`),
+  );
 }

@@ -205,6 +205,7 @@ function beyond(rule: string, sides: readonly Side[], isBeyond: (amount: Quantit
   const found = sides.find((side) => side[1] && isBeyond(side[1]));
   return found ? [`${rule}, but ${found[0]} is ${formatQuantity(found[1]!)}`] : [];
 }
+
 function tooFar(
   type: string,
   { name, bound }: { readonly name: string; readonly bound: Quantity },

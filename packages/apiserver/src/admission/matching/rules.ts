@@ -60,3 +60,34 @@ function matchesResource(text: string, resource: string, subresource: string): b
   const sub = slash < 0 ? '' : text.slice(slash + 1);
   return (wanted === '*' || wanted === resource) && (sub === '*' || sub === subresource);
 }
+
+const GROUP = 'admissionregistration.k8s.io';
+
+const WEBHOOKS: ReadonlySet<string> = new Set(['mutatingwebhookconfigurations', 'validatingwebhookconfigurations']);
+
+const POLICIES: ReadonlySet<string> = new Set([
+  'mutatingadmissionpolicies',
+  'mutatingadmissionpolicybindings',
+  'validatingadmissionpolicies',
+  'validatingadmissionpolicybindings',
+]);
+
+/** True for the configuration of admission itself: no webhook is asked about it (webhook/predicates/rules). */
+export const isExemptFromWebhooks = ({ group, resource }: Pick<ResourceInfo, 'group' | 'resource'>): boolean =>
+  group === GROUP && (POLICIES.has(resource) || WEBHOOKS.has(resource));
+
+const REVIEWS: ReadonlySet<string> = new Set([
+  'authentication.k8s.io/selfsubjectreviews',
+  'authentication.k8s.io/tokenreviews',
+  'authorization.k8s.io/localsubjectaccessreviews',
+  'authorization.k8s.io/selfsubjectaccessreviews',
+  'authorization.k8s.io/selfsubjectrulesreviews',
+  'authorization.k8s.io/subjectaccessreviews',
+]);
+
+/**
+ * True for policies, their bindings, and questions (policy/generic plugin.go with the exclusion list). Configurations of
+ * webhooks are validated: a policy is how a cluster keeps a bad one out.
+ */
+export const isExemptFromPolicies = ({ group, resource }: Pick<ResourceInfo, 'group' | 'resource'>): boolean =>
+  (group === GROUP && POLICIES.has(resource)) || REVIEWS.has(`${group}/${resource}`);

@@ -107,6 +107,7 @@ async function invocationsOf(policy: Policy, { attributes, services, failures }:
   }
   return found;
 }
+
 async function mutateAll(invocations: readonly Invocation[], context: Context): Promise<void> {
   const { attributes, services, failures } = context;
   const reinvocation = reinvocationOf(attributes);

@@ -2,8 +2,7 @@
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import type { ObjectStore, StoredObject } from '../../cache/object-store.ts';
 import { ActionIndex } from '../matching/action-index.ts';
-import { isExemptFromPolicies } from '../matching/exempt-kinds.ts';
-import { matchRules, type OperationRule, type RuleSubject } from '../matching/rules.ts';
+import { isExemptFromPolicies, matchRules, type OperationRule, type RuleSubject } from '../matching/rules.ts';
 import { compileSelectors, matchesSelectors } from '../matching/selectors.ts';
 import type { Equivalents } from '../matching/served-kinds.ts';
 import type { AdmissionAttributes, AdmissionOperation } from '../plugin.ts';

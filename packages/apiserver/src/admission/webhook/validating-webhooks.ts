@@ -30,6 +30,7 @@ async function askWanted(
   const asked = wanted.map((candidate, index) => ask(candidate, attributes, { ...services, index }));
   for (const outcome of await Promise.allSettled(asked)) if (outcome.status === 'rejected') throw outcome.reason;
 }
+
 async function ask(
   candidate: Candidate,
   attributes: AdmissionAttributes,
