@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { UnstructuredObject } from '../../packages/apimachinery/src/meta/object.ts';
 import { createObjectStore } from '../../packages/apiserver/src/cache/create-object-store.ts';
-import { createExtensions } from '../../packages/apiserver/src/extensions/definition-controller.ts';
+import { Extensions } from '../../packages/apiserver/src/extensions/definition-controller.ts';
 import { builtinResources } from '../../packages/apiserver/src/kinds/builtin/builtin-resources.ts';
 import { asCrd, CLEANUP_FINALIZER, conditionOf } from '../../packages/apiserver/src/kinds/custom/crd.ts';
 import { setCrdDefaults } from '../../packages/apiserver/src/kinds/custom/crd-strategy.ts';
@@ -24,7 +24,7 @@ async function start(backend: Backend) {
   const clock = systemClock;
   const store = await createObjectStore({ backend, clock, log: silentLogger, signal: stopped.signal });
   const catalog = createResourceCatalog(builtinResources());
-  const extensions = createExtensions({ resources: catalog, connect: noOutbound, log: silentLogger });
+  const extensions = new Extensions({ resources: catalog, connect: noOutbound, log: silentLogger });
   return { store, catalog, extensions, begin: () => extensions.start({ store, clock }) };
 }
 

@@ -16,7 +16,7 @@ import type { PolicyBinding, PolicyRole } from '../auth/bootstrap-policy.ts';
 import type { Authorizer } from '../auth/identity.ts';
 import type { ObjectStore } from '../cache/object-store.ts';
 import { createEndpoints, type Endpoints, type EndpointsOptions } from '../endpoints/create-endpoints.ts';
-import { createExtensions } from '../extensions/definition-controller.ts';
+import { Extensions } from '../extensions/definition-controller.ts';
 import { builtinResources } from '../kinds/builtin/builtin-resources.ts';
 import type { ConnectOutbound } from '../outbound/outbound.ts';
 import { ensureBootstrapObjects } from '../registry/bootstrap-objects.ts';
@@ -114,7 +114,7 @@ export function assembleServer(
     return (request) => serve(redirected(request, { peer }));
   };
   const resources = createResourceCatalog([...builtinResources(), ...(options.resources ?? [])]);
-  const definitions = createExtensions({ resources, connect, log });
+  const definitions = new Extensions({ resources, connect, log });
   const core = { store, resources, authorize, clock, log };
   const extension: ServerExtension = options.extend?.({ ...core, handlerAs }) ?? {};
   const metrics = createAdmissionMetrics(clock);

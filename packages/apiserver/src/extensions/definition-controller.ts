@@ -44,18 +44,10 @@ import { builtInDefinitions, DEFINITIONS, terminatingKinds } from './definition-
 import { deleteInstances } from './instance-cleanup.ts';
 import { definitionStatus, takenNames } from './names-status.ts';
 
-export interface ExtensionsOptions {
+interface ExtensionsOptions {
   readonly resources: ResourceCatalog;
   readonly connect: ConnectOutbound;
   readonly log: Logger;
-}
-
-export interface Extensions {
-  /** For the admission chain; they know nothing to refuse before `start`. */
-  readonly admission: readonly AdmissionPlugin[];
-  /** Serves what the store defines, at once, and follows it from then on. Call before the server says it is ready. */
-  start(registry: Registry): void;
-  stop(): void;
 }
 
 const decoder = new TextDecoder();
@@ -63,27 +55,6 @@ const PREFIX = `${DEFINITIONS.group}/${DEFINITIONS.resource}`;
 const RETRY_MS = 5000;
 
 const keyOf = (name: string): StoreKey => ({ prefix: PREFIX, namespace: '', name });
-
-/** Makes the extensions. What `resources` holds now is built in and is never touched. */
-export function createExtensions(options: ExtensionsOptions): Extensions {
-  const terminating = new Set<string>();
-  const all = options.resources.all();
-  const builtIn = new Map(all.map((info) => [`${info.resource}.${info.group}`, info]));
-  const ownVersions = new Set(all.filter((info) => !info.strategy.custom).map(apiVersionOf));
-  let controller: DefinitionController | undefined;
-  return {
-    admission: [
-      terminatingKinds(terminating),
-      // Kubernetes' own kinds have no definition here; one that somebody adds beside them may go again.
-      builtInDefinitions((name) => builtIn.get(name)?.strategy.custom === true),
-    ],
-    start(registry) {
-      controller = new DefinitionController(registry, { ...options, terminating, builtIn, ownVersions });
-      controller.start();
-    },
-    stop: () => controller?.stop(),
-  };
-}
 
 /** What is served for one definition. */
 interface Served {
@@ -94,24 +65,24 @@ interface Served {
   readonly storage: ResourceInfo;
 }
 
-interface ControllerOptions extends ExtensionsOptions {
-  /** `group/resource` of definitions that are going. */
-  readonly terminating: Set<string>;
-  /** By name of the definition. */
-  readonly builtIn: ReadonlyMap<string, ResourceInfo>;
-  /** The versions (`group/version`) of Kubernetes' own kinds. */
-  readonly ownVersions: ReadonlySet<string>;
-}
-
 interface Known {
   readonly group: string;
   readonly names: CrdNames | undefined;
   readonly accepted: boolean;
 }
 
-class DefinitionController {
-  readonly #registry: Registry;
-  readonly #options: ControllerOptions;
+/** Custom resources of one server. What `resources` holds when they are made is built in and is never touched. */
+export class Extensions {
+  /** For the admission chain; they know nothing to refuse before `start`. */
+  readonly admission: readonly AdmissionPlugin[];
+  #registry!: Registry;
+  readonly #options: ExtensionsOptions;
+  /** `group/resource` of definitions that are going. */
+  readonly #terminating = new Set<string>();
+  /** By name of the definition. */
+  readonly #builtIn: ReadonlyMap<string, ResourceInfo>;
+  /** The versions (`group/version`) of Kubernetes' own kinds. */
+  readonly #ownVersions: ReadonlySet<string>;
   readonly #served = new Map<string, Served>();
   /** What definitions must know of one another, by name: reading them all for each would cost a parse of every schema. */
   readonly #known = new Map<string, Known>();
@@ -122,23 +93,32 @@ class DefinitionController {
   #watch: StoreWatch | undefined;
   readonly #stopped = new AbortController();
 
-  constructor(registry: Registry, options: ControllerOptions) {
-    this.#registry = registry;
+  constructor(options: ExtensionsOptions) {
     this.#options = options;
+    const all = options.resources.all();
+    this.#builtIn = new Map(all.map((info) => [`${info.resource}.${info.group}`, info]));
+    this.#ownVersions = new Set(all.filter((info) => !info.strategy.custom).map(apiVersionOf));
+    this.admission = [
+      terminatingKinds(this.#terminating),
+      // Kubernetes' own kinds have no definition here; one that somebody adds beside them may go again.
+      builtInDefinitions((name) => this.#builtIn.get(name)?.strategy.custom === true),
+    ];
   }
 
-  start(): void {
-    const { store } = this.#registry;
+  /** Serves what the store defines, at once, and follows it from then on. Call before the server says it is ready. */
+  start(registry: Registry): void {
+    this.#registry = registry;
+    const { store } = registry;
     const { items, revision } = store.list(PREFIX);
     const infos: ResourceInfo[] = [];
     for (const stored of items) {
       const { name, metadata, revision: written } = stored;
       this.#pending.add(name);
-      const own = this.#options.builtIn.get(name);
+      const own = this.#builtIn.get(name);
       // Most of what is stored: large, served from tables, and looked at soon after the start.
       if (own !== undefined) {
         this.#known.set(name, { group: own.group, names: { ...own, plural: own.resource }, accepted: true });
-        if (metadata.deletionTimestamp !== undefined) this.#options.terminating.add(`${own.group}/${own.resource}`);
+        if (metadata.deletionTimestamp !== undefined) this.#terminating.add(`${own.group}/${own.resource}`);
         continue;
       }
       const crd = asCrd(stored.object);
@@ -166,7 +146,7 @@ class DefinitionController {
       const crd = asCrd(current.object);
       if (type === 'DELETED') {
         this.#known.delete(current.name);
-        this.#options.terminating.delete(`${crd.spec.group}/${crd.spec.names.plural}`);
+        this.#terminating.delete(`${crd.spec.group}/${crd.spec.names.plural}`);
       } else {
         this.#note(current.name, crd);
       }
@@ -178,7 +158,7 @@ class DefinitionController {
   #note(name: string, { metadata, spec, status }: Crd): void {
     const accepted = conditionOf(status, 'NamesAccepted')?.status === 'True';
     this.#known.set(name, { group: spec.group, names: status?.acceptedNames, accepted });
-    if (metadata.deletionTimestamp !== undefined) this.#options.terminating.add(`${spec.group}/${spec.names.plural}`);
+    if (metadata.deletionTimestamp !== undefined) this.#terminating.add(`${spec.group}/${spec.names.plural}`);
   }
 
   async #work(): Promise<void> {
@@ -219,7 +199,7 @@ class DefinitionController {
       this.#lookAtGroup(name);
       return;
     }
-    const isBuiltIn = this.#options.builtIn.has(name);
+    const isBuiltIn = this.#builtIn.has(name);
     const loading = isBuiltIn ? undefined : stored.load(nextTurn);
     if (loading) await loading;
     // Nobody reads what is served from tables again: neither frozen nor kept.
@@ -269,7 +249,7 @@ class DefinitionController {
   }
 
   #make(crd: Crd, unchangedSince: number, given?: CustomInfoOptions['schemas']): Served | undefined {
-    const { connect, log, ownVersions } = this.#options;
+    const { connect, log } = this.#options;
     try {
       const schemas = given ?? versionSchemas(crd.spec.versions);
       const convert = createWebhookConverter(crd, { connect, clock: this.#registry.clock });
@@ -281,7 +261,7 @@ class DefinitionController {
         schemas,
       });
       // A version of Kubernetes' own kinds is answered for by these alone: what a definition adds to it is not reached.
-      return { crd, schemas, infos: served.filter((info) => !ownVersions.has(apiVersionOf(info))), storage };
+      return { crd, schemas, infos: served.filter((info) => !this.#ownVersions.has(apiVersionOf(info))), storage };
     } catch (error) {
       // Written by another program, or before a rule was known here.
       log.error('custom resource definition cannot be served', { name: crd.metadata.name ?? '', error: String(error) });
@@ -328,7 +308,7 @@ class DefinitionController {
         const conditions = withCondition(current.status?.conditions ?? [], condition, this.#now());
         return { ...current.status, conditions };
       });
-    if (this.#options.builtIn.has(name)) {
+    if (this.#builtIn.has(name)) {
       await say('False', 'OverlappingBuiltInResource', 'instances overlap with built-in resources in storage');
     } else if (conditionOf(crd.status, 'Established')?.status !== 'True') {
       await say('False', 'NeverEstablished', 'resource was never established');
