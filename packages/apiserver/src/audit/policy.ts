@@ -116,52 +116,46 @@ const matchesPath = (pattern: string, path: string): boolean =>
 function checked(document: unknown): PolicyDocument {
   if (!isJsonObject(document)) throw new SyntaxError('an audit policy is an object of kind Policy');
   const policy = document as PolicyDocument;
-  const problems: string[] = [];
-  if (policy.kind !== 'Policy' || policy.apiVersion !== 'audit.k8s.io/v1')
-    problems.push(
-      `it is ${policy.apiVersion ?? 'no apiVersion'} ${policy.kind ?? 'no kind'}, not audit.k8s.io/v1 Policy`,
-    );
-  const stages = (field: string, given: unknown): void => {
-    if (given !== undefined && !(Array.isArray(given) && given.every((one) => STAGES.includes(one as AuditStage))))
-      problems.push(`${field}: takes a list of ${STAGES.join(', ')}`);
-  };
-  stages('omitStages', policy.omitStages);
-  if (!Array.isArray(policy.rules) || policy.rules.length === 0) problems.push('rules: at least one is needed');
-  else for (const [at, rule] of policy.rules.entries()) checkRule(rule, `rules[${at}]`, { problems, stages });
+  const problems = [...problemsOf(policy)];
   if (problems.length > 0) throw new SyntaxError(problems.join('; '));
   return policy;
+}
+
+function* problemsOf({ apiVersion, kind, omitStages, rules }: PolicyDocument): Generator<string> {
+  if (kind !== 'Policy' || apiVersion !== 'audit.k8s.io/v1')
+    yield `it is ${apiVersion ?? 'no apiVersion'} ${kind ?? 'no kind'}, not audit.k8s.io/v1 Policy`;
+  if (!isStageList(omitStages)) yield `omitStages: takes a list of ${STAGES.join(', ')}`;
+  if (!Array.isArray(rules) || rules.length === 0) yield 'rules: at least one is needed';
+  else for (const [at, rule] of rules.entries()) for (const why of ruleProblems(rule)) yield `rules[${at}]${why}`;
 }
 
 const TEXT_LISTS = ['users', 'userGroups', 'verbs', 'namespaces', 'nonResourceURLs'] as const;
 const KNOWN = new Set<string>(['level', 'resources', 'omitStages', 'omitManagedFields', ...TEXT_LISTS]);
 const isTextList = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((one) => typeof one === 'string');
+const isStageList = (value: unknown): boolean =>
+  value === undefined || (Array.isArray(value) && value.every((one) => STAGES.includes(one as AuditStage)));
 
-function checkRule(
-  rule: unknown,
-  field: string,
-  { problems, stages }: { readonly problems: string[]; readonly stages: (field: string, given: unknown) => void },
-): void {
+/** What is wrong with a rule: each with the field, as it follows the place of the rule. */
+function* ruleProblems(rule: unknown): Generator<string> {
   if (!isJsonObject(rule)) {
-    problems.push(`${field}: takes an object`);
+    yield ': takes an object';
     return;
   }
-  for (const name of Object.keys(rule)) if (!KNOWN.has(name)) problems.push(`${field}.${name}: no such field`);
-  if (!LEVELS.includes(rule['level'] as AuditLevel)) problems.push(`${field}.level: takes one of ${LEVELS.join(', ')}`);
+  for (const name of Object.keys(rule)) if (!KNOWN.has(name)) yield `.${name}: no such field`;
+  if (!LEVELS.includes(rule['level'] as AuditLevel)) yield `.level: takes one of ${LEVELS.join(', ')}`;
   for (const name of TEXT_LISTS)
-    if (rule[name] !== undefined && !isTextList(rule[name])) problems.push(`${field}.${name}: takes a list of texts`);
-  stages(`${field}.omitStages`, rule['omitStages']);
+    if (rule[name] !== undefined && !isTextList(rule[name])) yield `.${name}: takes a list of texts`;
+  if (!isStageList(rule['omitStages'])) yield `.omitStages: takes a list of ${STAGES.join(', ')}`;
   const { resources = [], namespaces = [], nonResourceURLs = [] } = rule as unknown as Rule;
   if (!Array.isArray(resources) || !resources.every(isGroupResources))
-    problems.push(`${field}.resources: takes a list of {group, resources, resourceNames}`);
+    yield '.resources: takes a list of {group, resources, resourceNames}';
   if (nonResourceURLs.length > 0 && (resources.length > 0 || namespaces.length > 0))
-    problems.push(`${field}.nonResourceURLs: a rule cannot have resources or namespaces as well`);
+    yield '.nonResourceURLs: a rule cannot have resources or namespaces as well';
   for (const url of isTextList(nonResourceURLs) ? nonResourceURLs : []) {
     const star = url.indexOf('*');
     if (url !== '*' && (!url.startsWith('/') || (star >= 0 && star < url.length - 1)))
-      problems.push(
-        `${field}.nonResourceURLs: ${JSON.stringify(url)} must begin with "/" and may have "*" only at its end`,
-      );
+      yield `.nonResourceURLs: ${JSON.stringify(url)} must begin with "/" and may have "*" only at its end`;
   }
 }
 
