@@ -22,7 +22,7 @@ import type { StageResource } from '../registry/stage-resource.ts';
 import { newObject } from '../registry/update.ts';
 import { beginUpdate, completeUpdate, namesVersion, updateDecision } from '../registry/update-stages.ts';
 import { viewObject } from '../registry/versioned-view.ts';
-import type { Admitted, BegunUpdate, FieldManagement, SentBody } from '../registry/write-contract.ts';
+import type { Admitted, FieldManagement, SentBody, UpdateCall } from '../registry/write-contract.ts';
 import { type BodyInput, decodeBody } from './body.ts';
 import type { BodyDecoder } from './exchange.ts';
 import { decodePatch, patchType } from './patch-document.ts';
@@ -31,20 +31,20 @@ import { applied, appliedAnew, patchedObject } from './patched-object.ts';
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-export interface StageRunnerOptions {
-  /** Every resource that has no CustomResourceDefinition in the store. */
-  readonly resources: readonly ResourceInfo[];
-  /** By media type. */
-  readonly bodyDecoders: ReadonlyMap<string, BodyDecoder>;
-}
-
-/** Does one stage; throws ApiError as it does. */
-export type StageRunner = (job: StageJob) => Promise<StageResult>;
-
 /** Definitions whose resources are kept at hand. */
 const KEPT_DEFINITIONS = 8;
 
-export function createStageRunner({ resources, bodyDecoders }: StageRunnerOptions): StageRunner {
+/**
+ * What does one stage; rejects with the ApiError that it throws. `resources`: every one that has no CustomResourceDefinition
+ * in the store; `bodyDecoders`: by media type.
+ */
+export function createStageRunner({
+  resources,
+  bodyDecoders,
+}: {
+  readonly resources: readonly ResourceInfo[];
+  readonly bodyDecoders: ReadonlyMap<string, BodyDecoder>;
+}): (job: StageJob) => Promise<StageResult> {
   const catalog = createResourceCatalog(resources);
   const defined = new Map<string, ResourceCatalog>();
   const catalogOf = ({ definition, resource }: StageJob): ResourceCatalog => {
@@ -162,11 +162,8 @@ async function beginCreateJob(work: Work<Stage<'begin-create'>>): Promise<Outcom
   const { job, info, warn } = work;
   const services = servicesOf(work);
   const tracked = job.sent.verb === 'patch';
-  const { object, isVersioned } = await beginCreate(
-    services,
-    { ...job, info, warn, tracked },
-    await newOf(work, services),
-  );
+  const wanted = await newOf(work, services);
+  const { object, isVersioned } = await beginCreate(services, { ...job, info, warn, tracked }, wanted);
   if (!job.isWhole || !object.metadata.name) return { object: toJson(object), isVersioned };
   return { ...(await createdOutcome(work, object, false)), isVersioned };
 }
@@ -174,7 +171,7 @@ async function beginCreateJob(work: Work<Stage<'begin-create'>>): Promise<Outcom
 /** The new object that a request wants. */
 function newOf(
   work: Work<Stage<'begin-create'>>,
-  { fields }: Pick<ReturnType<typeof servicesOf>, 'fields'>,
+  { fields }: ReturnType<typeof servicesOf>,
 ): UnstructuredObject | Promise<UnstructuredObject> {
   const { job, info } = work;
   const { sent } = job;
@@ -205,33 +202,33 @@ function createdOutcome(
 
 async function beginUpdateJob(work: Work<Stage<'begin-update'>>): Promise<Outcome> {
   const { job, info, warn } = work;
-  const { wanted } = job;
   const { old } = currentOf(work);
   const services = servicesOf(work);
-  const facts = { ...job, info, warn };
-  if (wanted instanceof Uint8Array)
-    return begunOutcome(work, await beginUpdate(services, facts, { old, next: () => fromJson(wanted) }));
+  const { next, ...more } = changeOf(work, services);
+  const begun = await beginUpdate(services, { ...job, info, warn, ...more }, { old, next });
+  const { object, errors, pinned } = begun;
+  if (!job.isWhole) return { object: toJson(object), errors, pinned };
+  const admitted = { errors, owners: undefined, isRewritten: false, isSameGeneration: false };
+  return { ...(await updatedOutcome(work, { ...admitted, object })), pinned };
+}
+
+type Change = Pick<UpdateCall, 'next'> & { readonly pinned?: boolean };
+
+/** What a request makes of the current object. */
+function changeOf(work: Work<Stage<'begin-update'>>, { fields }: ReturnType<typeof servicesOf>): Change {
+  const { job, info } = work;
+  const { wanted } = job;
+  if (wanted instanceof Uint8Array) return { next: () => fromJson(wanted) };
   const { fieldValidation, force, verb } = wanted;
   const input = patchInputOf(wanted, work);
   if (verb !== 'patch') {
     const object = namedBody(input, info, fieldValidation);
-    const pinned = namesVersion(object.metadata.resourceVersion);
-    return begunOutcome(work, await beginUpdate(services, { ...facts, pinned }, { old, next: () => object }));
+    return { next: () => object, pinned: namesVersion(object.metadata.resourceVersion) };
   }
   const patch = decodePatch(patchType(wanted.type)!, wanted.bytes, info);
   const options = { fieldValidation, force };
-  const next = (live: typeof old) =>
-    patch.type === 'apply'
-      ? applied(input, { ...job, info, patch, options, live, fields: services.fields })
-      : patchedObject(input, { info, current: live, patch, options });
-  return begunOutcome(work, await beginUpdate(services, facts, { old, next }));
-}
-
-async function begunOutcome(work: Work<Stage<'begin-update'>>, begun: BegunUpdate): Promise<Outcome> {
-  const { object, errors, pinned } = begun;
-  if (!work.job.isWhole) return { object: toJson(object), errors, pinned };
-  const admitted = { errors, owners: undefined, isRewritten: false, isSameGeneration: false };
-  return { ...(await updatedOutcome(work, { ...admitted, object })), pinned };
+  if (patch.type !== 'apply') return { next: (current) => patchedObject(input, { info, current, patch, options }) };
+  return { next: (live) => applied(input, { ...job, info, patch, options, live, fields }) };
 }
 
 function updatedOutcome(
