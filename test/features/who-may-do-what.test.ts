@@ -122,10 +122,7 @@ test('an aggregated API names the right, a refusal is the server’s, and it is 
 test('a registered subresource gets the decoded body', async () => {
   const server = await startServer({
     subresourceHandlers: new Map([
-      [
-        '/serviceaccounts/token',
-        async ({ info, body }) => ({ status: 201, object: { kind: 'TokenRequest', name: info.name, sent: body } }),
-      ],
+      ['/serviceaccounts/token', async ({ info, body }) => ({ kind: 'TokenRequest', name: info.name, sent: body })],
     ]),
   });
   const answer = await server.request('POST', '/api/v1/namespaces/default/serviceaccounts/sa/token', {

@@ -28,7 +28,7 @@ import { createTokenAuthenticator, type FindTokenUser, type LookUpTokenUser } fr
 import { findUidIn, requestToken, secretTokenIn } from '../auth/token-request.ts';
 import type { ObjectStore } from '../cache/object-store.ts';
 import type { EndpointsOptions } from '../endpoints/create-endpoints.ts';
-import type { CreateOnlyHandler, SubresourceHandler } from '../endpoints/exchange.ts';
+import type { SubresourceHandler } from '../endpoints/exchange.ts';
 import type { ConnectOutbound } from '../outbound/outbound.ts';
 import type { ServerParts } from './server-parts.ts';
 
@@ -115,7 +115,6 @@ export async function openAccess(
     clock,
     log,
   });
-  const reviews = createReviewHandlers({ authorize, rulesFor, tokens: tokenAuthenticator, clock });
   return {
     authorize,
     authenticate: createAuthenticator({
@@ -130,17 +129,13 @@ export async function openAccess(
         [
           '/serviceaccounts/token',
           async ({ body, info, annotate, validate }) => {
-            const { object, id } = await requestToken(body!, info, { store, tokens, clock, validate });
+            const { object, id } = await requestToken(body, info, { store, tokens, clock, validate });
             annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${id}`);
-            return { status: 201, object };
+            return object;
           },
         ],
       ]),
-      createOnlyHandlers: new Map<string, CreateOnlyHandler>(
-        reviews
-          .entries()
-          .map(([resource, review]) => [resource, (object, user, { info }) => review(object, user, info.namespace)]),
-      ),
+      createOnlyHandlers: createReviewHandlers({ authorize, rulesFor, tokens: tokenAuthenticator, clock }),
       paths: tokenDocuments(issuer, tokens.keySet),
     },
     prepare: (more) =>

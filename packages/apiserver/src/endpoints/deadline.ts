@@ -40,20 +40,14 @@ export function withDeadline(
       exchange.expire();
       resolve(TIMED_OUT);
     });
-    const done = (): void => {
-      cancel();
-      exchange.release();
-    };
-    pending.then(
-      (answer) => {
-        done();
-        resolve(answer);
-      },
-      (error: unknown) => {
-        done();
-        reject(error);
-      },
-    );
+    const done =
+      <T>(settle: (outcome: T) => void) =>
+      (outcome: T): void => {
+        cancel();
+        exchange.release();
+        settle(outcome);
+      };
+    pending.then(done(resolve), done(reject));
   });
 }
 

@@ -19,11 +19,11 @@ import { growsLarge, isLargeBody } from '../registry/large-write.ts';
 import type { ResourceSource } from '../registry/resource-catalog.ts';
 import type { Registry } from '../registry/write-contract.ts';
 import type { AggregatedApi } from './aggregated-api.ts';
-import type { CorsPolicy } from './cors.ts';
 import type { WriteElsewhere } from './document-forms.ts';
 import { ONE_SEAT, type Work } from './flow-control/work-estimate.ts';
 import type { JoinedLists } from './joined-lists.ts';
 import type { OpenWatches } from './open-watches.ts';
+import type { CorsPolicy } from './origin.ts';
 import type { CheckHost } from './own-hosts.ts';
 import type { PackedLists } from './packed-lists.ts';
 import { parseQuery, type Query } from './query.ts';
@@ -38,32 +38,20 @@ import type { WatchPace } from './watch-pace.ts';
 /** Decodes a body of one media type; `info` is the resource it is meant for. Throws ApiError 400. */
 export type BodyDecoder = (bytes: Uint8Array, info: ResourceInfo | undefined) => ParsedJson;
 
-/** What a subresource outside the registry (token, log, exec, ...) is asked. */
-export interface SubresourceCall {
-  readonly request: ApiRequest;
-  readonly user: UserInfo;
-  readonly info: RequestInfo;
-  readonly resource: ResourceInfo;
-  /** The decoded body of a create or update; undefined when there was none. */
-  readonly body: UnstructuredObject | undefined;
-  readonly dryRun: boolean;
-  /** Asks validating admission about the body of a create, once it is whole. Rejects with ApiError to refuse. */
-  validate(): Promise<void>;
-  warn(text: string): void;
-  /** For the audit event; `detail`: only where the audit level shows bodies. */
-  annotate(key: string, value: string, detail?: boolean): void;
-}
-
-/** Answers with a whole response, or with an object to be encoded as the client asked. */
+/** Answers a POST to a subresource outside of the registry with a new object: the token of an account. */
 export type SubresourceHandler = (
-  call: SubresourceCall,
-) => Promise<ApiResponse | { readonly status: number; readonly object: Readonly<Record<string, unknown>> }>;
+  call: Pick<Exchange, 'info' | 'annotate'> & {
+    readonly body: UnstructuredObject;
+    /** Asks validating admission about the body, once it is whole. Rejects with ApiError to refuse. */
+    validate(): Promise<void>;
+  },
+) => Promise<Readonly<Record<string, unknown>>>;
 
 /** Answers a review: gets the decoded object, returns it with its status. Stored nowhere. */
 export type CreateOnlyHandler = (
   object: UnstructuredObject,
   user: UserInfo,
-  call: { readonly info: RequestInfo; readonly dryRun: boolean; warn(text: string): void },
+  namespace: string,
 ) => Promise<Readonly<Record<string, unknown>>>;
 
 /** The parts of the server that stages and verbs use. */

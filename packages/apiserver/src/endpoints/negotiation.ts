@@ -1,6 +1,6 @@
 /** Accept: which shape (object, Table, PartialObjectMetadata) in which encoding a client will read. */
 
-import { ApiError } from '@coracle/apimachinery/meta/status';
+import { ApiError, type Status } from '@coracle/apimachinery/meta/status';
 import { PROTOBUF } from '../kinds/protobuf/documents.ts';
 
 /** How a response is written. */
@@ -45,19 +45,19 @@ export const ACCEPTED_MEDIA_TYPES = 'application/json, application/yaml, applica
 /** Of what upstream's router lists or watches. */
 export const PRODUCED_BY_LISTS = `${ACCEPTED_MEDIA_TYPES}, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch`;
 
+const notAcceptable = (message: string, details?: Status['details']): ApiError =>
+  new ApiError({ code: 406, reason: 'NotAcceptable', message, ...(details && { details }) });
+
 /** Throws ApiError 406, in the words of upstream's router, when no media type of the header is one of `produces`. */
-export function requireProduced(headers: Readonly<Record<string, string>>, produces: string): void {
-  const accept = headers['accept'];
-  if (accept === undefined || accept === '' || accept === 'application/json' || accept === '*/*') return;
+function requireProduced(accept: string, produces: string): void {
   const types = accept.split(',').map((clause) => clause.split(';')[0]!.trim());
   if (types.some((type) => type === '*/*' || (type !== '' && produces.split(', ').includes(type)))) return;
-  throw new ApiError({
-    code: 406,
-    reason: 'NotAcceptable',
-    message: `406: Not Acceptable\n\nAvailable representations: ${produces}`,
-    details: {},
-  });
+  throw notAcceptable(`406: Not Acceptable\n\nAvailable representations: ${produces}`, {});
 }
+
+/** True for a client that says nothing of what it takes, or takes JSON before all else. */
+export const takesJson = (accept: string | undefined): boolean =>
+  accept === undefined || accept === 'application/json' || accept === '*/*' || accept === '';
 
 const ACCEPTED_STREAMS = 'application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch';
 
@@ -66,11 +66,9 @@ export function negotiate(
   headers: Readonly<Record<string, string>>,
   scope: NegotiationScope & { readonly pretty: boolean },
 ): Representation {
-  const accept = headers['accept'];
-  if (accept === undefined || accept === 'application/json' || accept === '*/*' || accept === '') {
-    return scope.pretty ? PLAIN_PRETTY : PLAIN;
-  }
-  if (scope.produces !== undefined) requireProduced(headers, scope.produces);
+  const { accept } = headers;
+  if (accept === undefined || takesJson(accept)) return scope.pretty ? PLAIN_PRETTY : PLAIN;
+  if (scope.produces !== undefined) requireProduced(accept, scope.produces);
   const clauses = parseAccept(accept);
   for (const clause of clauses) {
     const found = represent(clause, scope);
@@ -78,11 +76,8 @@ export function negotiate(
     if (found.encoding === 'protobuf') return jsonInstead(found, { clauses, scope }) ?? found;
     return scope.pretty && !found.pretty ? { ...found, pretty: true } : found;
   }
-  throw new ApiError({
-    code: 406,
-    reason: 'NotAcceptable',
-    message: `only the following media types are accepted: ${scope.stream ? ACCEPTED_STREAMS : ACCEPTED_MEDIA_TYPES}`,
-  });
+  const accepted = scope.stream ? ACCEPTED_STREAMS : ACCEPTED_MEDIA_TYPES;
+  throw notAcceptable(`only the following media types are accepted: ${accepted}`);
 }
 
 /**
@@ -112,10 +107,11 @@ function jsonInstead(
  */
 export function checkPartial({ as, list = false }: Representation, isList: boolean): void {
   if (as !== 'partial' || list === isList) return;
-  const message = isList
-    ? 'you requested PartialObjectMetadata, but the requested object is a list'
-    : 'you requested PartialObjectMetadataList, but the requested object is not a list';
-  throw new ApiError({ code: 406, reason: 'NotAcceptable', message });
+  throw notAcceptable(
+    isList
+      ? 'you requested PartialObjectMetadata, but the requested object is a list'
+      : 'you requested PartialObjectMetadataList, but the requested object is not a list',
+  );
 }
 
 /** The clauses of an Accept header, best first. */

@@ -16,14 +16,12 @@ import type { Exchange } from './exchange.ts';
 import { pageNotFound } from './responses.ts';
 import { bindingVerb } from './verbs/binding.ts';
 import { createVerb } from './verbs/create.ts';
-import { deleteVerb } from './verbs/delete.ts';
-import { deleteCollectionVerb } from './verbs/delete-collection.ts';
+import { deleteCollectionVerb, deleteVerb } from './verbs/delete.ts';
 import { evictionVerb } from './verbs/eviction.ts';
 import { getVerb } from './verbs/get.ts';
 import { listVerb } from './verbs/list.ts';
+import { registeredSubresourceVerb, reviewVerb } from './verbs/other-rooms.ts';
 import { patchVerb } from './verbs/patch.ts';
-import { registeredSubresourceVerb } from './verbs/registered-subresource.ts';
-import { reviewVerb } from './verbs/review.ts';
 import { runtimeSubresourceVerb } from './verbs/runtime-subresource.ts';
 import { getScaleVerb, patchScaleVerb, updateScaleVerb } from './verbs/scale.ts';
 import { updateVerb } from './verbs/update.ts';
@@ -111,27 +109,27 @@ function routeMain(exchange: Exchange): Verb {
 function routeSubresource(exchange: Exchange): Verb {
   const { info, resource, server } = exchange;
   const subresource = subresourceOf(resource, info.subresource);
-  const handler = server.subresourceHandlers.get(`${info.group}/${info.resource}/${info.subresource}`);
-  if (!subresource && !handler) {
+  if (!subresource) {
     // The handler of all custom resources says so by the object; the router of built-in kinds knows no such path.
     if (resource.strategy.custom && info.parts.length > 2) throw notFound(resource, info.name);
     return NOWHERE;
   }
   exchange.subresource = subresource;
+  const handler = server.subresourceHandlers.get(`${info.group}/${info.resource}/${info.subresource}`);
   if (handler) {
-    if (subresource && !subresource.verbs.includes(info.verb)) throw refusedMethod(resource, info.verb);
-    return admitted(
-      exchange,
-      ofDocument((e) => registeredSubresourceVerb(e, handler)),
-    );
+    if (!subresource.verbs.includes(info.verb)) throw refusedMethod(resource, info.verb);
+    return (e) => registeredSubresourceVerb(e, handler);
   }
   const runtime = info.group === '' ? runtimeSubresourceVerb(info.resource, info.subresource) : undefined;
   // A proxy takes OPTIONS as well, which is no verb of anything else.
-  const verbs = info.subresource === 'proxy' ? [...subresource!.verbs, 'options'] : subresource!.verbs;
-  if (runtime && verbs.includes(info.verb)) return admitted(exchange, runtime);
+  const verbs = info.subresource === 'proxy' ? [...subresource.verbs, 'options'] : subresource.verbs;
+  if (runtime && verbs.includes(info.verb)) {
+    // Connections are asked about before anybody is reached.
+    return isConnection(info) ? (e) => admitConnection(e).then(() => runtime(e)) : runtime;
+  }
   if (info.parts.length > 3 && !resource.strategy.custom) return NOWHERE;
   const found = subresourceVerb(info.subresource, info.verb, resource.resource);
-  if (!found || !subresource!.verbs.includes(info.verb)) throw refusedMethod(resource, info.verb);
+  if (!found || !subresource.verbs.includes(info.verb)) throw refusedMethod(resource, info.verb);
   return found;
 }
 
@@ -141,10 +139,6 @@ const refusedMethod = (resource: ResourceInfo, verb: string): ApiError =>
 
 /** Those that a method stands for: OPTIONS and TRACE are no verb upstream. */
 const KNOWN_VERBS: ReadonlySet<string> = new Set([...VERBS.keys()]);
-
-/** Connections are asked about before anybody is reached. */
-const admitted = ({ info }: Exchange, verb: Verb): Verb =>
-  isConnection(info) ? (exchange) => admitConnection(exchange).then(() => verb(exchange)) : verb;
 
 function subresourceVerb(name: string, verb: string, parent: string): Verb | undefined {
   if (WHOLE_OBJECT.has(name)) return WHOLE_OBJECT_VERBS.get(verb);

@@ -1,13 +1,7 @@
 /**
- * The request pipeline: named stages in order. A stage answers (and the rest is skipped) or lets the request pass.
- * 401 comes before 403, 403 before 404, and a body is read only for who may send it. A long path or query is not parsed
- * before it is known who sends it.
- *
- *   audit-id > request-info > deadline > cors > authentication > audit > impersonation > arrival > flow-control >
- *   aggregation > authorisation > routing and verb
- *
- * Around them: one place turns a failure into a Status, and `finish` adds cache headers, warnings and the audit id, and
- * compresses large bodies.
+ * The request pipeline: `STAGES` in order. A stage answers (and the rest is skipped) or lets the request pass. 401 comes
+ * before 403, 403 before 404, and a body is read only for who may send it. A long path or query is not parsed before it is
+ * known who sends it. Around them, `failure` makes a Status of what is thrown, and `finish` adds the last headers.
  */
 
 import { goQuote } from '@coracle/apimachinery/meta/go-text';
@@ -22,12 +16,11 @@ import { arrival, decisionOf, isLongTarget, received, refuseLongTarget, SHORT_TA
 import { beginAudit, endAudit } from './auditing.ts';
 import { escapeHtml, forbiddenBy } from './authorization.ts';
 import { bodyTooLarge, MAX_BODY_BYTES } from './body.ts';
-import { preflightAnswer } from './cors.ts';
 import { deadlineOf, withDeadline } from './deadline.ts';
 import { Exchange, type Server } from './exchange.ts';
 import { impersonatedUser } from './impersonation.ts';
-import { acceptsGzip, COMPRESS_FROM_BYTES, wantsPretty } from './negotiation.ts';
-import { refuseForeignPage } from './origin.ts';
+import { acceptsGzip, COMPRESS_FROM_BYTES, takesJson, wantsPretty } from './negotiation.ts';
+import { preflightAnswer, refuseForeignPage } from './origin.ts';
 import { isLongRunning, parseRequestInfo } from './request-info.ts';
 import {
   encodedResponse,
@@ -294,8 +287,7 @@ function failure(exchange: Exchange, error: unknown): ApiResponse {
  * alone, or nothing we have) in JSON, indented (responsewriters.WriteRawJSON).
  */
 function inEncodingAsked(exchange: Exchange, answer: ApiResponse, status: Status): ApiResponse {
-  const accept = exchange.request.headers['accept'];
-  if (accept === undefined || accept === 'application/json' || accept === '*/*' || accept === '') return answer;
+  if (takesJson(exchange.request.headers['accept'])) return answer;
   try {
     const representation = representationOf(exchange, { transforms: false, protobuf: 'all' });
     if (representation.encoding === 'json') {
