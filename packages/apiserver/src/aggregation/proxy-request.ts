@@ -9,13 +9,7 @@ import { offeredProtocols } from '../auth/header-values.ts';
 import type { UserInfo } from '../auth/identity.ts';
 
 const isPrivate = (name: string): boolean =>
-  HOP_BY_HOP.has(name) ||
-  name === 'authorization' ||
-  name === 'host' ||
-  name === 'content-length' ||
-  name.startsWith(':') ||
-  name.startsWith('x-remote-') ||
-  name.startsWith('impersonate-');
+  HOP_BY_HOP.has(name) || /^(?::|x-remote-|impersonate-|(?:authorization|host|content-length)$)/.test(name);
 
 /** The request as the far end gets it: `user` in headers, nothing that would let anybody act as the caller. */
 export function forwardedRequest(

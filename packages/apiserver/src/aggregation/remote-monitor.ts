@@ -9,6 +9,7 @@ import { formatTime } from '@coracle/apimachinery/meta/object';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
 import type { Change, ObjectStore, StoredObject } from '../cache/object-store.ts';
+import { withCondition } from '../kinds/custom/crd.ts';
 import type { ConnectOutbound } from '../outbound/outbound.ts';
 import { API_SERVICES, type ApiServiceIndex, type ApiServiceObject, type RemoteApi } from './api-service-index.ts';
 import { type Availability, probeAvailability, serviceAvailability } from './availability.ts';
@@ -202,15 +203,10 @@ async function writeAvailability(
     // Gone or handed to another server meanwhile: the next look says what is true of that.
     if (!current || !(current.object as ApiServiceObject).spec.service) return { type: 'keep' };
     const next = cloneJson(current.object) as ApiServiceObject;
-    const conditions = next.status?.conditions ?? [];
-    const condition = conditions.find(({ type }) => type === 'Available');
-    const lastTransitionTime =
-      condition?.status === availability.status && condition.lastTransitionTime
-        ? condition.lastTransitionTime
-        : formatTime(clock.now());
-    const made = { type: 'Available', lastTransitionTime, ...availability } as const;
-    if (condition && deepEqual(condition, made)) return { type: 'keep' };
-    next.status = { ...next.status, conditions: [...conditions.filter((one) => one !== condition), made] };
+    const held = next.status?.conditions ?? [];
+    const conditions = withCondition(held, { type: 'Available', ...availability }, formatTime(clock.now()));
+    if (deepEqual(conditions, held)) return { type: 'keep' };
+    next.status = { ...next.status, conditions };
     return { type: 'put', object: next };
   });
 }

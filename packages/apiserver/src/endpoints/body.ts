@@ -126,7 +126,7 @@ export function decodeBody(exchange: BodyInput, { info, older, ...options }: Bod
   return admitDocument(exchange, { parsed, ...options, info: isOlder ? older : info, refuse: badRequest });
 }
 
-interface BodyOptions {
+export interface BodyOptions {
   readonly info: ResourceInfo;
   readonly fieldValidation: FieldValidation;
   readonly dropStatus: boolean;

@@ -27,8 +27,6 @@ interface Shown {
   readonly now: number;
 }
 
-const NO_METADATA: Readonly<Record<string, never>> = Object.freeze({});
-
 /** JSON, YAML, a Table or metadata alone. Throws ApiError 406 for other forms. */
 export function computedResponse(request: Pick<ApiRequest, 'headers' | 'query'>, shown: Shown): ApiResponse {
   const query = parseQuery(request.query);
@@ -47,28 +45,15 @@ function documentOf(
   const isList = answer.type === 'list';
   checkPartial(representation, isList);
   const objects = isList ? answer.objects : [answer.object];
-  switch (as) {
-    case 'table': {
-      const includeObject = parseIncludeObject(query.get('includeObject'));
-      return tableOf(table, { objects, version, includeObject, now, definitions: true, metadata: NO_METADATA });
-    }
-    case 'partial':
-      if (!isList) return partialOf(answer.object, version);
-      return {
-        kind: 'PartialObjectMetadataList',
-        apiVersion: `meta.k8s.io/${version}`,
-        metadata: NO_METADATA,
-        items: objects.map((one) => partialOf(one, version)),
-      };
-    case 'object':
-      if (!isList) return answer.object;
-      return {
-        kind: answer.kind,
-        apiVersion: answer.apiVersion,
-        metadata: NO_METADATA,
-        items: objects.map(({ kind: _, apiVersion: __, ...rest }) => rest),
-      };
-    default:
-      return as satisfies never;
+  if (as === 'table') {
+    const includeObject = parseIncludeObject(query.get('includeObject'));
+    return tableOf(table, { objects, version, includeObject, now, definitions: true, metadata: {} });
   }
+  if (!isList) return as === 'partial' ? partialOf(answer.object, version) : answer.object;
+  if (as === 'partial') {
+    const items = objects.map((one) => partialOf(one, version));
+    return { kind: 'PartialObjectMetadataList', apiVersion: `meta.k8s.io/${version}`, metadata: {}, items };
+  }
+  const items = objects.map(({ kind: _, apiVersion: __, ...rest }) => rest);
+  return { kind: answer.kind, apiVersion: answer.apiVersion, metadata: {}, items };
 }

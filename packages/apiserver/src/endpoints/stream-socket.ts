@@ -1,6 +1,14 @@
-/** A watch over a WebSocket: each event is one message, text for JSON and binary for protobuf. For browsers. */
+/** Streams over a WebSocket, for browsers: the events of a watch, each one message, and the bytes of a log. */
+import { encodeBase64 } from '@coracle/apimachinery/meta/base64';
 import type { Clock } from '@coracle/runtime/clock/clock';
-import type { ApiRequest, ApiResponse, ByteSink, ByteStream, MessageSocket } from '@coracle/runtime/http/seam';
+import {
+  type ApiRequest,
+  type ApiResponse,
+  type ByteSink,
+  type ByteStream,
+  type MessageSocket,
+  NO_BYTES,
+} from '@coracle/runtime/http/seam';
 import { offeredProtocols } from '../auth/header-values.ts';
 import type { Representation } from './negotiation.ts';
 
@@ -11,7 +19,7 @@ const LENGTH_BYTES = 4;
 const NEWLINE = 0x0a;
 const decoder = new TextDecoder();
 
-/** The answer that turns a watch's stream of events into messages. */
+/** The answer that turns a watch's stream of events into messages: text for JSON, binary for protobuf. */
 export const socketResponse = (
   request: ApiRequest,
   {
@@ -55,7 +63,7 @@ function* byLength(chunk: Uint8Array): Iterable<Uint8Array> {
 }
 
 /** What is written goes out as the messages that `split` makes of it; the end closes the socket. */
-export function socketSink(
+function socketSink(
   socket: MessageSocket,
   { split, clock }: { readonly split: Split; readonly clock: Clock },
 ): ByteSink {
@@ -81,5 +89,36 @@ export function socketSink(
         look();
       }),
     end: () => socket.close(1000),
+  };
+}
+
+const BINARY = new Set(['', 'binary.k8s.io']);
+const BASE64 = 'base64.binary.k8s.io';
+
+/**
+ * A log as messages, binary or base64 text, after an empty one that shows the connection is up (apimachinery's
+ * wsstream.Reader); 403 when the client offers protocols and none of these. An answer that is no success
+ * stays as it is.
+ */
+export function logOverSocket(request: ApiRequest, answer: ApiResponse, clock: Clock): ApiResponse {
+  if (answer.status !== 200) return answer;
+  const offered = offeredProtocols(request.headers['sec-websocket-protocol']);
+  const protocol = (offered.length === 0 ? [''] : offered).find((one) => BINARY.has(one) || one === BASE64);
+  if (protocol === undefined) return { status: 403, headers: {} };
+  const split = (chunk: Uint8Array) => [protocol === BASE64 ? encodeBase64(chunk) : chunk];
+  return {
+    status: 101,
+    headers: {},
+    upgrade: {
+      protocol,
+      accept(socket) {
+        socket.send(NO_BYTES);
+        const sink = socketSink(socket, { split, clock });
+        const { body = [] } = answer;
+        if (typeof body === 'function') return body(sink);
+        for (const chunk of body instanceof Uint8Array ? [body] : body) sink.write(chunk);
+        sink.end();
+      },
+    },
   };
 }

@@ -36,11 +36,7 @@ type Columns = Pick<ResourceInfo, 'columns' | 'rows'>;
 
 const layouts = new WeakMap<Columns, Layout>();
 
-/** The columns of a resource; computed once per ResourceInfo. */
-export function columnDefinitions(info: Columns): readonly ColumnDefinition[] {
-  return layoutOf(info).definitions;
-}
-
+/** Computed once per ResourceInfo. */
 function layoutOf(info: Columns): Layout {
   const layout = layouts.get(info) ?? makeLayout(info);
   layouts.set(info, layout);

@@ -101,22 +101,7 @@ export class FrameCache {
 }
 
 /** Encodes the events of one watch. */
-export interface FrameEncoder {
-  /**
-   * The same events as values, for a reader in this process that wants no bytes: there where a frame is no more than an
-   * object, or its metadata, in JSON.
-   */
-  readonly values?: ValueEncoder;
-  /** A change as it was published. */
-  change(type: FrameType, change: Change): Frame;
-  /** The object left the selection: DELETED with its previous state and the change's resourceVersion. */
-  left(change: Change): Frame;
-  /** A synthetic ADDED of the initial state. Not kept: its reader is alone. */
-  initial(stored: StoredObject): Frame;
-  bookmark(revision: number, initialEventsEnd: boolean): Uint8Array;
-  /** The last event of a watch that failed. */
-  error(status: Status): Uint8Array;
-}
+export type FrameEncoder = ReturnType<typeof createFrameEncoder>;
 
 /** Events as frozen values. Where they are metadata only, managedFields may be left out: no reader in this process asks. */
 export interface ValueEncoder {
@@ -136,7 +121,7 @@ export function createFrameEncoder(
     /** Writes large objects in protobuf, on nobody's account: a frame is for all watchers. Absent = written here. */
     readonly writeElsewhere?: WriteElsewhere | undefined;
   },
-): FrameEncoder {
+) {
   const { info, representation } = options;
   const { as, version } = representation;
   const isProtobuf = representation.encoding === 'protobuf';
@@ -167,16 +152,26 @@ export function createFrameEncoder(
     definitions ? make() : cache.shared(change, key, make);
 
   return {
+    /**
+     * The same events as values, for a reader in this process that wants no bytes: there where a frame is no more than an
+     * object, or its metadata, in JSON.
+     */
     ...(as !== 'table' && representation.encoding === 'json' && { values: valueEncoder(options) }),
-    change: (type, { current }) => sharedOrFirst(current, keys[type], () => frameOf(type, bytesOf(current))),
-    left: (change) => sharedOrFirst(change.current, keys.LEFT, () => frameOf('DELETED', shape(lastSeen(info, change)))),
-    initial: (stored) => frameOf('ADDED', bytesOf(stored)),
-    bookmark: (revision, initialEventsEnd) => {
+    /** A change as it was published. */
+    change: (type: FrameType, { current }: Change): Frame =>
+      sharedOrFirst(current, keys[type], () => frameOf(type, bytesOf(current))),
+    /** The object left the selection: DELETED with its previous state and the change's resourceVersion. */
+    left: (change: Change): Frame =>
+      sharedOrFirst(change.current, keys.LEFT, () => frameOf('DELETED', shape(lastSeen(info, change)))),
+    /** A synthetic ADDED of the initial state. Not kept: its reader is alone. */
+    initial: (stored: StoredObject): Frame => frameOf('ADDED', bytesOf(stored)),
+    bookmark: (revision: number, initialEventsEnd: boolean): Uint8Array => {
       const annotations = initialEventsEnd && { annotations: { 'k8s.io/initial-events-end': 'true' } };
       const metadata = { resourceVersion: String(revision), ...annotations };
       return frame('BOOKMARK', shape({ kind: info.kind, apiVersion: apiVersionOf(info), metadata }));
     },
-    error: (status) => frame('ERROR', encoder.encode(JSON.stringify(status))),
+    /** The last event of a watch that failed. */
+    error: (status: Status): Uint8Array => frame('ERROR', encoder.encode(JSON.stringify(status))),
   };
 }
 

@@ -10,6 +10,7 @@ import type { Condition } from '@coracle/apimachinery/types/types';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
 import type { ObjectStore } from '../../cache/object-store.ts';
+import { withCondition } from '../../kinds/custom/crd.ts';
 import type { ResourceSource } from '../../registry/resource-catalog.ts';
 import type { Query } from '../query.ts';
 import type { RequestInfo } from '../request-info.ts';
@@ -34,9 +35,9 @@ function markDanglingSchemas(
     return store.write({ prefix: SCHEMAS, namespace: '', name }, (current) => {
       if (!current) return { type: 'keep' };
       const next = cloneJson(current.object) as FlowSchemaObject;
-      const others = next.status?.conditions?.filter(({ type }) => type !== 'Dangling') ?? [];
-      const condition: Condition = { type: 'Dangling', lastTransitionTime: formatTime(clock.now()), ...wanted };
-      next.status = { ...next.status, conditions: [...others, condition] };
+      const condition = { type: 'Dangling', ...wanted };
+      const conditions = withCondition(next.status?.conditions ?? [], condition, formatTime(clock.now()));
+      next.status = { ...next.status, conditions };
       return { type: 'put', object: next };
     });
   });

@@ -2,16 +2,15 @@
 
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { badRequest } from '@coracle/apimachinery/meta/status';
-import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import type { ApiResponse } from '@coracle/runtime/http/seam';
 import { BINDING, bodyKind } from '../../kinds/builtin/body-kinds.ts';
 import { boundPod, validateBinding } from '../../registry/binding.ts';
 import { guaranteedUpdate } from '../../registry/guaranteed-update.ts';
 import { matchName, matchNamespace } from '../../registry/object-metadata.ts';
 import { NO_ADMISSION } from '../../registry/write-call.ts';
-import { decodeObjectBody } from '../body.ts';
+import { type BodyOptions, decodeObjectBody } from '../body.ts';
 import type { Exchange } from '../exchange.ts';
-import { type FieldValidation, parseWriteOptions } from '../query.ts';
+import { parseWriteOptions } from '../query.ts';
 import { documentResponse, successStatus } from '../responses.ts';
 import { writeCall } from '../write-request.ts';
 
@@ -42,11 +41,7 @@ export async function bindingVerb(exchange: Exchange): Promise<ApiResponse> {
 /** The body of a POST to `<name>/<subresource>` as an object of its kind, named like the URL. Rejects with ApiError 400. */
 export async function namedBody(
   exchange: Exchange,
-  {
-    info,
-    older,
-    fieldValidation,
-  }: { readonly info: ResourceInfo; readonly older?: ResourceInfo; readonly fieldValidation: FieldValidation },
+  { info, older, fieldValidation }: Omit<BodyOptions, 'dropStatus'>,
 ): Promise<UnstructuredObject> {
   const object = await decodeObjectBody(exchange, { info, older, fieldValidation, dropStatus: false });
   const { name } = exchange.info;

@@ -24,14 +24,16 @@ export async function patchVerb(exchange: Exchange): Promise<ApiResponse> {
   checkPatchOptions({ type }, options);
   const call = writeCall(exchange, options);
   const sent = () => sentBody(exchange, 'patch', options);
-  const patching = { exchange, call, patch, options };
+  const next: UpdateCall['next'] = patch
+    ? (current) => patchedObject(exchange, { info, current, patch, options })
+    : readElsewhere;
   const update: UpdateCall = {
     ...call,
     sent,
     isLarge,
     pinned: false,
     patch: true,
-    ...(type === 'apply' ? applyCall(patching) : { next: patch ? nextOf(patching, patch) : readElsewhere }),
+    ...(type === 'apply' ? applyCall({ exchange, call, patch, options }) : { next }),
   };
   return writeResponse(exchange, { result: await guaranteedUpdate(server.registry, update), representation });
 }
@@ -43,11 +45,6 @@ interface PatchCall {
   readonly patch: PatchDocument | undefined;
   readonly options: WriteOptions;
 }
-
-const nextOf =
-  ({ exchange, options }: PatchCall, patch: PatchDocument): UpdateCall['next'] =>
-  (current) =>
-    patchedObject(exchange, { info: exchange.resource, current, patch, options });
 
 /** The patch. One that cannot be read is reported only where there is an object that it could be about. */
 async function readAbout(exchange: Exchange): Promise<PatchDocument> {

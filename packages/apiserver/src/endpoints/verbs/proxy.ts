@@ -115,13 +115,7 @@ function pathBehind(path: string, parts: number): { readonly path: string; reado
 
 /** Whoever the user is was settled here: nothing that proves it, or claims it, goes on. */
 const isOurs = (name: string, value: string): boolean =>
-  name.startsWith(':') ||
-  name.startsWith('x-remote-') ||
-  name.startsWith('impersonate-') ||
-  name.startsWith('coracle-') ||
-  name === 'host' ||
-  name === 'content-length' ||
-  name === 'expect' ||
+  /^(?::|x-remote-|impersonate-|coracle-|(?:host|content-length|expect)$)/.test(name) ||
   (name === 'authorization' && /^bearer\b/i.test(value));
 
 function passedHeaders({ request, info }: Exchange): Record<string, string> {

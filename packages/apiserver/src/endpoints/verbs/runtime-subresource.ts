@@ -1,7 +1,6 @@
 /**
- * Subresources that only a container runtime can serve: log, exec, attach, portforward, proxy. A room that has one
- * registers a handler of its own. Logs, forwarded ports and web pages are asked of the Pod's node by the kubelet's paths; what no
- * node has is answered here at once.
+ * Subresources that only a container runtime can serve: log, exec, attach, portforward, proxy. Logs, forwarded ports and
+ * web pages are asked of the Pod's node by the kubelet's paths; what no node has is answered here at once.
  */
 
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
@@ -10,9 +9,9 @@ import { badRequest, type FieldError, internalError, invalid } from '@coracle/ap
 import type { PodParts } from '@coracle/apimachinery/types/types';
 import type { ApiResponse } from '@coracle/runtime/http/seam';
 import type { Exchange } from '../exchange.ts';
-import { logOverSocket } from '../log-socket.ts';
 import { int64Of } from '../query.ts';
 import { textResponse } from '../responses.ts';
+import { logOverSocket } from '../stream-socket.ts';
 import { authorizeCreate } from '../write-request.ts';
 import { askNode, ownQuestion } from './ask-node.ts';
 import { storedObject } from './get.ts';

@@ -6,9 +6,9 @@ import { createSelection } from '../../registry/selection.ts';
 import type { Exchange } from '../exchange.ts';
 import { parseListOptions } from '../query.ts';
 import { representationOf, WATCH_HEADERS } from '../responses.ts';
+import { socketResponse } from '../stream-socket.ts';
 import { parseIncludeObject } from '../table.ts';
 import { createFrameEncoder } from '../watch-frames.ts';
-import { socketResponse } from '../watch-socket.ts';
 import { watchStream } from '../watch-stream.ts';
 
 /** Watches without a timeout of their own end somewhere in this range, so that they do not all come back at once. */
