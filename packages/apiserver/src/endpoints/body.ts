@@ -18,7 +18,6 @@ import { normalizeInput } from '../registry/normalize-input.ts';
 import type { SentBody } from '../registry/write-contract.ts';
 import type { Exchange } from './exchange.ts';
 import type { FieldValidation, WriteOptions } from './query.ts';
-import { parseElsewhere } from './read-elsewhere.ts';
 
 /** Largest request body, as upstream. */
 export const MAX_BODY_BYTES = 3 * 1024 * 1024;
@@ -153,7 +152,9 @@ async function readLarge(exchange: Exchange): Promise<ParsedJson> {
   const read = exchange.readElsewhere;
   if (decode === parseJsonBody) return parseJsonInPieces(body, nextTurn);
   if (decode === undefined || read === undefined) return parseBody(exchange, undefined);
-  return parseElsewhere(read, { type: mediaTypeOf(headers), bytes: body }, nextTurn);
+  const { json, duplicates } = await read({ type: mediaTypeOf(headers), bytes: body });
+  const { value } = await parseJsonInPieces(json, nextTurn);
+  return { value, duplicates: () => [...duplicates] };
 }
 
 /** What does not parse is reported as an object whose kind is not known (apiserver's transformDecodeError). */

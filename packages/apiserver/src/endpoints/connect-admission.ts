@@ -27,15 +27,6 @@ const OPTIONS: Readonly<Record<string, (query: Query, path: string) => Fields>> 
   proxy: (_query, path) => (path === '' ? {} : { path }),
 };
 
-/** True for subresources that are connected to rather than read or written. */
-export const isConnection = ({
-  group,
-  subresource,
-}: {
-  readonly group: string;
-  readonly subresource: string;
-}): boolean => group === '' && Object.hasOwn(OPTIONS, subresource);
-
 /** Asks admission about the connection. Throws ApiError to refuse. */
 export async function admitConnection(exchange: Exchange): Promise<void> {
   const { info, resource, subresource, query } = exchange;

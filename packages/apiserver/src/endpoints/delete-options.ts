@@ -22,16 +22,14 @@ export interface ParsedDeleteOptions {
 /** Throws ApiError 400 when a value has the wrong type, 422 when values contradict one another. */
 export function parseDeleteOptions(exchange: Exchange): ParsedDeleteOptions {
   if (exchange.request.body.length === 0) return validated(fromQuery(exchange.query));
-  return readDeleteOptions(bodyOf(exchange) ?? {});
-}
-
-function bodyOf(exchange: Exchange): unknown {
+  let body: unknown;
   try {
-    return parseBody(exchange, undefined).value;
+    body = parseBody(exchange, undefined).value;
   } catch (error) {
     if (!(error instanceof ApiError) || !error.message.startsWith('json parse error')) throw error;
     throw badRequest(`couldn't get version/kind; ${error.message}`);
   }
+  return readDeleteOptions(body ?? {});
 }
 
 /** DeleteOptions as a JSON value: a body, or the `deleteOptions` of an Eviction. Any group may have sent them. */

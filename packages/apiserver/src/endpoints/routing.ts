@@ -11,7 +11,6 @@ import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import type { ApiResponse } from '@coracle/runtime/http/seam';
 import { subresourceOf } from '../registry/resource-catalog.ts';
 import { readDocument } from './body.ts';
-import { admitConnection, isConnection } from './connect-admission.ts';
 import type { Exchange } from './exchange.ts';
 import { pageNotFound } from './responses.ts';
 import { bindingVerb } from './verbs/binding.ts';
@@ -123,10 +122,7 @@ function routeSubresource(exchange: Exchange): Verb {
   const runtime = info.group === '' ? runtimeSubresourceVerb(info.resource, info.subresource) : undefined;
   // A proxy takes OPTIONS as well, which is no verb of anything else.
   const verbs = info.subresource === 'proxy' ? [...subresource.verbs, 'options'] : subresource.verbs;
-  if (runtime && verbs.includes(info.verb)) {
-    // Connections are asked about before anybody is reached.
-    return isConnection(info) ? (e) => admitConnection(e).then(() => runtime(e)) : runtime;
-  }
+  if (runtime && verbs.includes(info.verb)) return runtime;
   if (info.parts.length > 3 && !resource.strategy.custom) return NOWHERE;
   const found = subresourceVerb(info.subresource, info.verb, resource.resource);
   if (!found || !subresource.verbs.includes(info.verb)) throw refusedMethod(resource, info.verb);

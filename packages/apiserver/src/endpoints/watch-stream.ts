@@ -114,13 +114,15 @@ class WatchSession {
     this.#run().catch((error: unknown) => this.#fail(toApiError(error).status));
   }
 
+  /** Rejects with ApiError 410 when the log no longer reaches back to where the live part is to begin. */
   async #run(): Promise<void> {
-    const { from, initialState } = this.#plan;
+    const { info, from, initialState, bookmarks } = this.#plan;
+    const { store } = this.#server.registry;
     if (initialState) await this.#sendInitialState();
-    else this.#sent = from === 0 ? this.#server.registry.store.revision() : from;
+    else this.#sent = from === 0 ? store.revision() : from;
     if (this.#closed) return;
-    this.#follow();
-    if (this.#plan.bookmarks) this.#scheduleBookmark();
+    this.#watch = store.watch(storagePrefix(info), this.#sent, (changes) => this.#receive(changes));
+    if (bookmarks) this.#scheduleBookmark();
   }
 
   async #sendInitialState(): Promise<void> {
@@ -170,12 +172,6 @@ class WatchSession {
     }
     await flush();
     this.#sent = revision;
-  }
-
-  /** Live from `#sent` on. Throws ApiError 410 when the log no longer reaches back that far. */
-  #follow(): void {
-    const { store } = this.#server.registry;
-    this.#watch = store.watch(storagePrefix(this.#plan.info), this.#sent, (changes) => this.#receive(changes));
   }
 
   /** Changes that must be converted first wait in line, so that their order stays. */

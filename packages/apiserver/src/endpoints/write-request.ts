@@ -1,17 +1,18 @@
 /** What create, update, patch and their subresources have in common: the call handed to the registry. */
 
 import { encodeJsonInPieces } from '@coracle/apimachinery/meta/json-pieces';
+import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
+import type { ResourceInfo, ScalePaths } from '@coracle/apimachinery/types/resource';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import type { ApiResponse } from '@coracle/runtime/http/seam';
-import { scalePathsOf } from '../registry/scale.ts';
-import type { WriteCall, WriteResult } from '../registry/write-contract.ts';
+import { scaleOf, scalePathsOf, withScale } from '../registry/scale.ts';
+import type { AdmissionHooks, AdmissionSubject, WriteCall, WriteResult } from '../registry/write-contract.ts';
 import { admissionHooks } from './admission-hooks.ts';
 import { authorizationAttributes, forbiddenBy } from './authorization.ts';
 import type { Exchange } from './exchange.ts';
 import type { Representation } from './negotiation.ts';
 import type { WriteOptions } from './query.ts';
 import { largeResponse, objectResponse, shownObject } from './responses.ts';
-import { scaleAdmission } from './scale-admission.ts';
 
 const MAX_MANAGER_LENGTH = 128;
 
@@ -43,6 +44,42 @@ export function writeCall(
         : hooks,
     client: exchange,
     warn: exchange.warn,
+  };
+}
+
+/**
+ * Hooks of `/scale`: webhooks and policies see the Scale that the client sent, not the object behind it. What a mutating
+ * plug-in changes of the replica count goes into the object.
+ */
+function scaleAdmission(
+  hooks: AdmissionHooks,
+  { info, paths }: { readonly info: ResourceInfo; readonly paths: ScalePaths },
+): AdmissionHooks {
+  const scale = (object: Readonly<UnstructuredObject> | undefined): UnstructuredObject | undefined =>
+    // Where nobody has set a count there is none to show.
+    object && (scaleOf(info, object, paths, 0) as unknown as UnstructuredObject);
+  const shown = (subject: AdmissionSubject): AdmissionSubject => ({
+    ...subject,
+    object: scale(subject.object),
+    oldObject: scale(subject.oldObject),
+  });
+  return {
+    mutate(operation, subject) {
+      const view = shown(subject);
+      const before = JSON.stringify(view.object?.['spec']);
+      const keep = (): void => {
+        const { object } = subject;
+        if (!object || !view.object || JSON.stringify(view.object['spec']) === before) return;
+        const { metadata } = object;
+        const about = { info, name: metadata.name ?? '', namespace: metadata.namespace ?? '', dryRun: false };
+        Object.assign(object, withScale(about, object, { scale: view.object, paths }), { metadata });
+        subject.rewritten = true;
+      };
+      const pending = hooks.mutate(operation, view);
+      if (pending) return pending.then(keep);
+      keep();
+    },
+    validate: (operation, subject) => hooks.validate(operation, shown(subject)),
   };
 }
 

@@ -8,24 +8,22 @@ import { parseResourceVersion, waitForRevision } from '../../registry/resource-v
 import { prepareViews } from '../../registry/versioned-view.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Representation } from '../negotiation.ts';
+import { isTrue } from '../request-info.ts';
 import { objectResponse, representationOf } from '../responses.ts';
 
 export function getVerb(exchange: Exchange): ApiResponse | Promise<ApiResponse> {
   const representation = representationOf(exchange);
   if (exchange.request.query === '') return respond(exchange, representation);
-  refuseExport(exchange.query.get('export'));
+  // What clients before 1.18 could ask (handlers/get.go).
+  if (isTrue(exchange.query.get('export'))) {
+    throw badRequest('the export parameter, deprecated since v1.14, is no longer supported');
+  }
   const version = exchange.query.get('resourceVersion');
   if (version) {
     const wait = waitForRevision(exchange.server.registry, parseResourceVersion(version), exchange.request.signal);
     if (wait) return wait.then(() => respond(exchange, representation));
   }
   return respond(exchange, representation);
-}
-
-/** Throws ApiError 400 for what clients before 1.18 could ask: any value but Go's false (handlers/get.go). */
-function refuseExport(value: string | null): void {
-  if (value === null || value === '0' || value.toLowerCase() === 'false') return;
-  throw badRequest('the export parameter, deprecated since v1.14, is no longer supported');
 }
 
 function respond(exchange: Exchange, representation: Representation): ApiResponse | Promise<ApiResponse> {

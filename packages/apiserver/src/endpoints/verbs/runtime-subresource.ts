@@ -8,6 +8,7 @@ import { isFinal } from '@coracle/apimachinery/meta/object-state';
 import { badRequest, type FieldError, internalError, invalid } from '@coracle/apimachinery/meta/status';
 import type { PodParts } from '@coracle/apimachinery/types/types';
 import type { ApiResponse } from '@coracle/runtime/http/seam';
+import { admitConnection } from '../connect-admission.ts';
 import type { Exchange } from '../exchange.ts';
 import { int64Of } from '../query.ts';
 import { textResponse } from '../responses.ts';
@@ -26,11 +27,19 @@ export function runtimeSubresourceVerb(
   resource: string,
   subresource: string,
 ): ((exchange: Exchange) => Promise<ApiResponse>) | undefined {
-  if (subresource === 'proxy' && KINDS.has(resource)) return proxyVerb;
+  if (subresource === 'proxy' && KINDS.has(resource)) return admitted(proxyVerb);
   if (resource !== 'pods') return undefined;
   if (subresource === 'log') return log;
-  return CONNECTS.has(subresource) ? connect : undefined;
+  return CONNECTS.has(subresource) ? admitted(connect) : undefined;
 }
+
+/** Connections are asked about before anybody is reached. */
+const admitted =
+  (verb: (exchange: Exchange) => Promise<ApiResponse>) =>
+  async (exchange: Exchange): Promise<ApiResponse> => {
+    await admitConnection(exchange);
+    return verb(exchange);
+  };
 
 /** Validated before anybody looks for the Pod (core/validation ValidatePodLogOptions). Throws ApiError 400, 422. */
 function checkLogOptions({ info, query }: Exchange): void {
