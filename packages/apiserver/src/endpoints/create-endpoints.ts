@@ -6,6 +6,7 @@
 import { type VersionInfo, versionInfo } from '@coracle/apimachinery/meta/version-info';
 import type { ApiHandler, ApiRequest, ApiResponse } from '@coracle/runtime/http/seam';
 import type { MetricFamily } from '@coracle/runtime/metrics/metric-family';
+import { abortable } from '@coracle/runtime/signal/abortable';
 import type { Aggregator, createAggregator } from '../aggregation/aggregator.ts';
 import type { ObjectStore } from '../cache/object-store.ts';
 import { type ConnectOutbound, noOutbound } from '../outbound/outbound.ts';
@@ -184,10 +185,9 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
       flowControl.stop();
       watches.endAll();
       if (metrics.inFlight === 0) return Promise.resolve();
-      return new Promise((resolve, reject) => {
-        drained = resolve;
-        signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-      });
+      const { promise, resolve } = Promise.withResolvers<void>();
+      drained = resolve;
+      return abortable(promise, signal);
     },
   };
 }

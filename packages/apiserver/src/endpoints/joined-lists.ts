@@ -3,9 +3,9 @@
  * and kept for the next. Picking five hundred objects together for each reader anew is a third of the work of a page.
  */
 import type { Clock } from '@coracle/runtime/clock/clock';
-import type { StoredObject } from '../cache/object-store.ts';
 import { type ItemBytes, itemBytes, itemPieces, joinItems } from '../registry/versioned-view.ts';
 import { KeptRuns, type Run, runsOf } from './kept-runs.ts';
+import { haveBytes } from './list-size.ts';
 import type { PackableList } from './packed-lists.ts';
 
 /** Bytes that kept runs may hold together, what it takes to remember them included. */
@@ -42,7 +42,7 @@ export function createJoinedLists(clock: Clock, maxBytes: number = MAX_JOINED_BY
     parts({ info, items, head, tail }: Omit<PackableList, 'signal'>): readonly Uint8Array[] {
       const parts: Uint8Array[] = [encoder.encode(head)];
       // What a webhook makes of an object is asked for anew for each list.
-      const mayKeep = info.remote === undefined && sizeUpTo(items, MAX_LIST_BYTES) < MAX_LIST_BYTES;
+      const mayKeep = info.remote === undefined && !haveBytes(items, MAX_LIST_BYTES);
       for (const run of mayKeep ? runsOf(info, items) : [{ info, items, from: 0, to: items.length, bytes: 0 }]) {
         if (run.from > 0) parts.push(COMMA);
         // A single object lies in one place already.
@@ -62,13 +62,3 @@ export function createJoinedLists(clock: Clock, maxBytes: number = MAX_JOINED_BY
 
 const itemsOf = ({ info, items, from, to }: Run): ItemBytes[] =>
   items.slice(from, to).map((item) => itemBytes(info, item));
-
-/** Bytes of the objects as they are stored, counted until they are `enough`. */
-function sizeUpTo(items: readonly StoredObject[], enough: number): number {
-  let size = 0;
-  for (const item of items) {
-    size += item.size;
-    if (size >= enough) break;
-  }
-  return size;
-}

@@ -9,6 +9,7 @@ import type { StoredObject } from '../cache/object-store.ts';
 import { encodeMessage, envelopeParts } from '../kinds/protobuf/documents.ts';
 import { type DocumentForm, inForm, writeForm } from './document-forms.ts';
 import type { Exchange } from './exchange.ts';
+import { haveBytes } from './list-size.ts';
 import type { Representation } from './negotiation.ts';
 import { JSON_HEADERS, NEWLINE, PROTOBUF_HEADERS, YAML_HEADERS } from './responses.ts';
 
@@ -33,14 +34,7 @@ export interface ListEnvelope {
 }
 
 /** True when a list of these objects is to be made in parts. */
-export function isLong(items: readonly StoredObject[]): boolean {
-  let bytes = 0;
-  for (const item of items) {
-    bytes += item.size;
-    if (bytes > PART) return true;
-  }
-  return false;
-}
+export const isLong = (items: readonly StoredObject[]): boolean => haveBytes(items, PART + 1);
 
 /** The list; there is at least one item. Rejects with the signal's reason when the client has gone. */
 export async function longList(

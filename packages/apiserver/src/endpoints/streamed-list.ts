@@ -7,6 +7,7 @@ import { nextTurn } from '@coracle/runtime/clock/next-turn';
 import type { ByteSink, ByteStream } from '@coracle/runtime/http/seam';
 import type { StoredObject } from '../cache/object-store.ts';
 import { itemBytes, itemPieces } from '../registry/versioned-view.ts';
+import { haveBytes } from './list-size.ts';
 
 /** Bytes on the disk from which a list is streamed: less may be held in memory for one answer. */
 const STREAM_FROM = 4 * 1024 * 1024;
@@ -17,14 +18,8 @@ const encoder = new TextEncoder();
 const COMMA = Uint8Array.of(0x2c);
 
 /** True when so much of a list lies on the disk that it is streamed. */
-export function isLeftOnDisk(items: readonly StoredObject[]): boolean {
-  let bytes = 0;
-  for (const item of items) {
-    if (!item.isHeld) bytes += item.size;
-    if (bytes >= STREAM_FROM) return true;
-  }
-  return false;
-}
+export const isLeftOnDisk = (items: readonly StoredObject[]): boolean =>
+  haveBytes(items, STREAM_FROM, ({ isHeld, size }) => (isHeld ? 0 : size));
 
 interface StreamableList {
   /** Shown as it is stored: neither a view nor a conversion. */

@@ -9,6 +9,7 @@ import { validateListOptions } from '../../registry/list-options.ts';
 import { createSelection } from '../../registry/selection.ts';
 import { itemBytes, joinItems, prepareViews, viewObject } from '../../registry/versioned-view.ts';
 import type { Exchange } from '../exchange.ts';
+import { haveBytes } from '../list-size.ts';
 import { isLong, type ListEnvelope, type ListOutline, longList } from '../long-list.ts';
 import { acceptsGzip, COMPRESS_FROM_BYTES, checkPartial, type Representation } from '../negotiation.ts';
 import { parseListOptions } from '../query.ts';
@@ -59,7 +60,10 @@ function packedResponse(
   if (!packedLists || !acceptsGzip(request.headers)) return undefined;
   const { items } = listed;
   const { head, tail } = envelope(info, listed);
-  if (!isLarge(info, items, COMPRESS_FROM_BYTES - head.length - tail.length)) return undefined;
+  // With the commas between them; of those not shown as they are stored, by their stored size.
+  const shownSize = ({ size, headLength }: StoredObject): number =>
+    info.strategy.custom ? size + 1 : size - headLength + 2;
+  if (!haveBytes(items, COMPRESS_FROM_BYTES - head.length - tail.length + 1, shownSize)) return undefined;
   const packed = packedLists.pack({
     info,
     items,
@@ -75,16 +79,6 @@ function packedResponse(
 
 const isPlainJson = ({ as, encoding, pretty }: Representation): boolean =>
   as === 'object' && encoding === 'json' && !pretty;
-
-/** True when the items and their commas are that many bytes; of those not shown as they are stored, by their stored size. */
-function isLarge({ strategy }: ResourceInfo, items: readonly StoredObject[], atLeast: number): boolean {
-  let size = -1;
-  for (const { size: stored, headLength } of items) {
-    size += strategy.custom ? stored + 1 : stored - headLength + 2;
-    if (size >= atLeast) return true;
-  }
-  return false;
-}
 
 /** What stands before and behind the items of a list. */
 function envelope(info: ResourceInfo, listed: ListResult): { readonly head: string; readonly tail: string } {

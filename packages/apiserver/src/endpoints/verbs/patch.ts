@@ -33,17 +33,9 @@ export async function patchVerb(exchange: Exchange): Promise<ApiResponse> {
     isLarge,
     pinned: false,
     patch: true,
-    ...(type === 'apply' ? applyCall({ exchange, call, patch, options }) : { next }),
+    ...(type === 'apply' ? applyCall(exchange, call, { patch, options }) : { next }),
   };
   return writeResponse(exchange, { result: await guaranteedUpdate(server.registry, update), representation });
-}
-
-interface PatchCall {
-  readonly exchange: Exchange;
-  readonly call: WriteCall;
-  /** Undefined when it is read elsewhere. */
-  readonly patch: PatchDocument | undefined;
-  readonly options: WriteOptions;
 }
 
 /** The patch. One that cannot be read is reported only where there is an object that it could be about. */
@@ -62,8 +54,15 @@ async function readAbout(exchange: Exchange): Promise<PatchDocument> {
   }
 }
 
-/** Server-side apply: merges what the manager wants into the live object, creating it when it is missing. */
-function applyCall({ exchange, call, patch, options }: PatchCall): Pick<UpdateCall, 'tracked' | 'next' | 'create'> {
+/**
+ * Server-side apply: merges what the manager wants into the live object, creating it when it is missing. No `patch`: it is
+ * read elsewhere.
+ */
+function applyCall(
+  exchange: Exchange,
+  call: WriteCall,
+  { patch, options }: { readonly patch: PatchDocument | undefined; readonly options: WriteOptions },
+): Pick<UpdateCall, 'tracked' | 'next' | 'create'> {
   const { registry } = exchange.server;
   const { info, subresource, manager } = call;
   const fields = registry.fields as FieldManagement;
