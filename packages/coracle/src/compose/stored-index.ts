@@ -1,5 +1,6 @@
 /** An index over what the embedded server stores, kept by watches. */
 import type { ObjectStore, StoredObject } from '@coracle/apiserver/cache/object-store';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 
 export interface StoredIndex<V> {
   /** The values of the objects that stand under the key, in the order in which they came. */
@@ -24,10 +25,7 @@ export function indexStored<V>(
   const textOf = ({ prefix, namespace, name }: StoredObject): string => `${prefix}/${namespace}/${name}`;
   const put = (item: StoredObject): void => {
     const entries = entriesOf(item);
-    for (const key of entries.keys) {
-      const known = index.get(key) ?? new Map<string, V>();
-      index.set(key, known.set(textOf(item), entries.value));
-    }
+    for (const key of entries.keys) getOrInsert(index, key, () => new Map()).set(textOf(item), entries.value);
     observe?.(entries);
   };
   const drop = (item: StoredObject): void => {

@@ -10,7 +10,7 @@ import type { Clock } from '../clock/clock.ts';
 import { byteSocket } from './byte-socket.ts';
 import { joinSockets } from './join-sockets.ts';
 import type { ApiRequest, ApiResponse } from './seam.ts';
-import { streamBody } from './stream-body.ts';
+import { collectBytes, streamBody } from './stream-body.ts';
 
 /** Path with query, and what is sent as headers. */
 export interface Http1Request {
@@ -36,7 +36,7 @@ const IDLE_MS = 90_000;
 /** A far end that has not agreed to an upgrade within this time will not. */
 const UPGRADE_MS = 30_000;
 /** A refused upgrade is answered with a Status; more than this is cut. */
-const MAX_REFUSAL_BYTES = 1024 * 1024;
+export const MAX_REFUSAL_BYTES = 1024 * 1024;
 
 export interface Http1ExchangeOptions {
   /** What to trust, show and check; nothing of it matters to an `http:` URL. */
@@ -133,13 +133,7 @@ export function createHttp1Exchange(base: URL, options: Http1ExchangeOptions): H
           });
         });
         outgoing.once('response', (message) => {
-          const parts: Buffer[] = [];
-          let size = 0;
-          message.on('data', (chunk: Buffer) => {
-            size += chunk.length;
-            if (size <= MAX_REFUSAL_BYTES) parts.push(chunk);
-            else message.destroy();
-          });
+          const parts = collectBytes(message, MAX_REFUSAL_BYTES, () => message.destroy());
           message.on('error', () => {});
           message.once('close', () => {
             release();

@@ -5,6 +5,7 @@
 import type { IncomingHttpHeaders } from 'node:http2';
 import { createSecureContext, checkServerIdentity as verifyName } from 'node:tls';
 import { type Clock, systemClock } from '../clock/clock.ts';
+import { getOrInsert } from '../collections/get-or-insert.ts';
 import { createHttp1Exchange, type Http1Exchange } from './http1-exchange.ts';
 import { createHttp2Exchange, type TlsChoice } from './http2-exchange.ts';
 import type { ApiHandler, ApiRequest, ApiResponse } from './seam.ts';
@@ -147,12 +148,8 @@ function withRepeated({ headers, rawHeaders }: ApiRequest): Record<string, strin
   const out: Record<string, string | string[]> = { ...headers };
   if (!rawHeaders) return out;
   const values = new Map<string, string[]>();
-  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]!.toLowerCase();
-    const known = values.get(name);
-    if (known) known.push(rawHeaders[i + 1]!);
-    else values.set(name, [rawHeaders[i + 1]!]);
-  }
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2)
+    getOrInsert(values, rawHeaders[i]!.toLowerCase(), () => []).push(rawHeaders[i + 1]!);
   for (const [name, list] of values) if (list.length > 1 && headers[name] === list.join(', ')) out[name] = list;
   return out;
 }

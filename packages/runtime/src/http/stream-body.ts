@@ -22,3 +22,15 @@ export const streamBody =
     });
     if (sink.signal.aborted) stop();
   };
+
+/** What comes, filled as it comes with `maxBytes` at most; `onMore` is called with what is beyond that. */
+export function collectBytes(source: Readable, maxBytes: number, onMore: () => void = () => {}): readonly Buffer[] {
+  const parts: Buffer[] = [];
+  let size = 0;
+  source.on('data', (chunk: Buffer) => {
+    size += chunk.length;
+    if (size <= maxBytes) parts.push(chunk);
+    else onMore();
+  });
+  return parts;
+}

@@ -1,12 +1,12 @@
 /** Requests that are upgraded to a WebSocket: each over a connection of its own. */
 import type { WebSocket } from 'ws';
+import { MAX_REFUSAL_BYTES } from './http1-exchange.ts';
 import type { ExchangeOptions } from './http2-exchange.ts';
 import { joinSockets } from './join-sockets.ts';
 import type { ApiRequest, ApiResponse } from './seam.ts';
+import { collectBytes } from './stream-body.ts';
 import { messageSocketOf } from './web-socket.ts';
 
-/** A refused upgrade is answered with a Status; more than this is cut. */
-const MAX_REFUSAL_BYTES = 1024 * 1024;
 /** One WebSocket message. What may wait unsent behind it is MAX_UNSENT_BYTES of `join-sockets.ts`. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 
@@ -66,12 +66,7 @@ export function createWebSocketUpgrade(options: ExchangeOptions) {
         });
       });
       socket.once('unexpected-response', (_request, response) => {
-        const parts: Buffer[] = [];
-        let size = 0;
-        response.on('data', (chunk: Buffer) => {
-          size += chunk.length;
-          if (size <= MAX_REFUSAL_BYTES) parts.push(chunk);
-        });
+        const parts = collectBytes(response, MAX_REFUSAL_BYTES);
         response.on('error', reject);
         response.on('end', () => {
           resolve({
