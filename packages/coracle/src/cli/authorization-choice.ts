@@ -62,9 +62,7 @@ function readModes(text: string): Mode[] {
       throw new UsageError(`${MODE} ${JSON.stringify(mode)} is not a valid mode`);
     if (mode === 'ABAC') throw new UsageError(`${MODE} ABAC is not served; use RBAC`);
   }
-  if (new Set(modes).size !== modes.length)
-    throw new UsageError(
-      `${MODE} [${modes.map((mode) => JSON.stringify(mode)).join(' ')}] has mode specified more than once`,
-    );
+  const list = modes.map((mode) => JSON.stringify(mode)).join(' ');
+  if (new Set(modes).size !== modes.length) throw new UsageError(`${MODE} [${list}] has mode specified more than once`);
   return modes as Mode[];
 }

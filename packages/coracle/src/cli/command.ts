@@ -223,10 +223,9 @@ function flagsHelp(command: Command): string {
     .join('\n\n');
 }
 
-function valueText(flag: FlagSpec): string {
-  if (flag.type === 'boolean') return '';
-  const value = flag.value ?? 'VALUE';
-  return flag.bare === undefined ? ` ${value}` : `[=${value}]`;
+function valueText({ type, value = 'VALUE', bare }: FlagSpec): string {
+  if (type === 'boolean') return '';
+  return bare === undefined ? ` ${value}` : `[=${value}]`;
 }
 
 /** A string flag, or undefined. */

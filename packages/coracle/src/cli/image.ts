@@ -17,6 +17,7 @@ import { findRunning } from '../config/running.ts';
 import { type CommandContext, CommandError, textFlag, UsageError } from './command.ts';
 import { localDataDir } from './machines/start-control-plane.ts';
 import { sizeText } from './size-text.ts';
+import { textTable } from './text-table.ts';
 
 const USAGE = 'image takes: import NAME FILE, list, or rm NAME (see: coracle image --help)';
 
@@ -76,15 +77,8 @@ export async function image(context: CommandContext): Promise<number> {
       if (asJson) print(JSON.stringify(images));
       else if (images.length === 0) print('no images; add one with: coracle image import NAME FILE');
       else {
-        const width = Math.max(...images.map((item) => item.reference.length), 5) + 2;
-        print(
-          [
-            `${'IMAGE'.padEnd(width)}${'DIGEST'.padEnd(22)}SIZE`,
-            ...images.map(
-              (item) => `${item.reference.padEnd(width)}${item.digest.slice(0, 19).padEnd(22)}${sizeText(item.size)}`,
-            ),
-          ].join('\n'),
-        );
+        const rows = images.map((item) => [item.reference, item.digest.slice(0, 19).padEnd(20), sizeText(item.size)]);
+        print(textTable(['IMAGE', 'DIGEST', 'SIZE'], rows));
       }
       return 0;
     }

@@ -29,25 +29,20 @@ export async function systemd(context: CommandContext): Promise<number> {
     throw new UsageError('--drain is for coracle systemd node: no guest migrates once its control plane has stopped');
   const address = readAddress(context, what);
   const call = (...words: readonly string[]): string[] => [LAUNCHER_FILE, ...words];
-  if (what === 'up')
-    context.print(
-      unit({
-        description: 'Coracle: control plane and virtual machines',
-        start: call('up', '--data-dir', dir, '--no-merge-kubeconfig', ...address),
-        // Guests are shut down, each within its own grace period; after a reboot their run strategies start them again.
-        stop: [call('down', '--data-dir', dir, '--timeout', String(budget))],
-        budget,
-      }),
-    );
-  else
-    context.print(
-      unit({
-        description: 'Coracle: node agent and its virtual machines',
-        start: call('node', 'join', '--data-dir', dir, '--stop-vms', ...address),
-        stop: drains ? [call(...drainWords(context), '--timeout', String(Math.floor(budget * SHUTDOWN_SHARE)))] : [],
-        budget,
-      }),
-    );
+  const parts =
+    what === 'up'
+      ? {
+          description: 'Coracle: control plane and virtual machines',
+          start: call('up', '--data-dir', dir, '--no-merge-kubeconfig', ...address),
+          // Guests are shut down, each within its own grace period; after a reboot their run strategies start them again.
+          stop: [call('down', '--data-dir', dir, '--timeout', String(budget))],
+        }
+      : {
+          description: 'Coracle: node agent and its virtual machines',
+          start: call('node', 'join', '--data-dir', dir, '--stop-vms', ...address),
+          stop: drains ? [call(...drainWords(context), '--timeout', String(Math.floor(budget * SHUTDOWN_SHARE)))] : [],
+        };
+  context.print(unit({ ...parts, budget }));
   return 0;
 }
 

@@ -70,10 +70,8 @@ async function create(context: CommandContext, cluster: Cluster): Promise<void> 
   const hash = cluster.ca && publicKeyHash(cluster.ca);
   const join = `coracle node join --server ${cluster.server} --token ${text}${hash ? ` --ca-hash ${hash}` : ''}`;
   if (context.flags['json'] === true) {
-    context.print(
-      JSON.stringify({ token: text, expires: expires ?? null, server: cluster.server, caHash: hash, join }),
-    );
-    return;
+    const json = { token: text, expires: expires ?? null, server: cluster.server, caHash: hash, join };
+    return void context.print(JSON.stringify(json));
   }
   context.print(join);
   context.note(expires === undefined ? 'the token has no end; delete it when it is used' : `good until ${expires}`);

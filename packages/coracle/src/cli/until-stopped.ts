@@ -1,15 +1,13 @@
 /**
  * One signal for all ways a long-running command is asked to stop: Ctrl-C (the context's signal), SIGTERM, and SIGHUP when
- * its terminal is closed, which Node would die of at once (it takes the default action back even under `nohup`).
- *
- * Asked once more, the process ends at once, as any program does; with `onAgain` it goes on stopping, and that is called
- * instead, until `release`.
+ * its terminal is closed, which Node would die of at once (it takes the default action back even under `nohup`). Asked once
+ * more, the process ends at once, as any program does; with `onAgain` it goes on stopping, and that is called instead,
+ * until `release`.
  */
 export function untilStopped(
   interrupted: AbortSignal,
-  options: { readonly onAgain?: () => void } = {},
+  { onAgain }: { readonly onAgain?: () => void } = {},
 ): { readonly signal: AbortSignal; release(): void } {
-  const { onAgain } = options;
   const terminated = new AbortController();
   let stops = 0;
   const report = (): void => {

@@ -146,10 +146,10 @@ async function foreground(context: CommandContext, options: Start & ReturnType<t
   ]);
   const { authentication = {}, authorization } = options;
   const authorizers = authorization && (await openAuthorizers(authorization, { clock: systemClock, log }));
-  const allowsAll = authorization && 'modes' in authorization && authorization.modes.includes('AlwaysAllow');
+  const modes = authorization && 'modes' in authorization ? authorization.modes : [];
   const authenticated = openAuthentication(authentication, {
     disallowedIssuers: [ISSUER],
-    allowsAll: allowsAll === true,
+    allowsAll: modes.includes('AlwaysAllow'),
     clock: systemClock,
     log,
   });

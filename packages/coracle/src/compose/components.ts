@@ -318,9 +318,8 @@ export const EXTERNAL_COMPONENTS = withAccounts([
 
 /**
  * Picks components as kube-controller-manager's --controllers does: `*` all, `name` this one, `-name` not this one. Those
- * that need the cluster's keys are in only `withKeys`, and then unless they are taken out by name; those for an
- * external cluster only `external`.
- * Throws an Error that names an unknown one and the ones there are.
+ * that need the cluster's keys are in only `withKeys`, and then unless they are taken out by name; those for an external
+ * cluster only `external`. Throws an Error that names an unknown one and the ones there are.
  */
 export function chooseComponents(
   list: string,

@@ -159,11 +159,13 @@ export function unmergeKubeconfig(
 const serverIn = (document: Document, name: string): unknown =>
   entryOf(document, 'clusters', name)?.getIn(['cluster', 'server']);
 
-function entryOf(document: Document, field: string, name: string): YAMLMap | undefined {
+function itemsOf(document: Document, field: string): unknown[] | undefined {
   const list = document.get(field);
-  const entry = yaml().isSeq(list) ? (list as YAMLSeq).items.find((item) => nameOf(item) === name) : undefined;
-  return entry as YAMLMap | undefined;
+  return yaml().isSeq(list) ? (list as YAMLSeq).items : undefined;
 }
+
+const entryOf = (document: Document, field: string, name: string): YAMLMap | undefined =>
+  itemsOf(document, field)?.find((item) => nameOf(item) === name) as YAMLMap | undefined;
 
 function open(text: string): Document {
   const document = yaml().parseDocument(text.trim() === '' ? 'apiVersion: v1\nkind: Config\n' : text);
@@ -175,15 +177,10 @@ function open(text: string): Document {
 const nameOf = (item: unknown): unknown => (yaml().isMap(item) ? (item as YAMLMap).get('name') : undefined);
 
 function put(document: Document, field: string, name: string, entry: unknown): void {
-  const list = document.get(field);
-  if (!yaml().isSeq(list)) {
-    document.set(field, document.createNode([entry]));
-    return;
-  }
-  const node = document.createNode(entry);
-  const at = (list as YAMLSeq).items.findIndex((item) => nameOf(item) === name);
-  if (at < 0) (list as YAMLSeq).items.push(node);
-  else (list as YAMLSeq).items[at] = node;
+  const items = itemsOf(document, field);
+  if (!items) return void document.set(field, document.createNode([entry]));
+  const at = items.findIndex((item) => nameOf(item) === name);
+  items[at < 0 ? items.length : at] = document.createNode(entry);
 }
 
 function drop(document: Document, field: string, name: string): void {
