@@ -15,17 +15,14 @@ export const VIRT_API_COMMON_NAME = 'coracle:virt-api';
 /** Connections kept, one a node. */
 const MAX_CONNECTIONS = 256;
 
-export interface NodeConnector {
-  /** Rejects with one line when the node is unknown or names no endpoint. */
-  connect(nodeName: string, client: Client): Promise<ApiHandler>;
-  close(): Promise<void>;
-}
+export type NodeConnector = ReturnType<typeof createNodeConnector>;
 
 /** Makes a connector that shows `identity` (PEM). */
-export function createNodeConnector(identity: { readonly certificate: string; readonly key: string }): NodeConnector {
+export function createNodeConnector(identity: { readonly certificate: string; readonly key: string }) {
   const held = new Map<string, { readonly endpoint: string; readonly transport: HttpsTransport }>();
   return {
-    async connect(nodeName, client) {
+    /** Rejects with one line when the node is unknown or names no endpoint. */
+    async connect(nodeName: string, client: Client): Promise<ApiHandler> {
       const node = await client.get(NODES, { namespace: '', name: nodeName });
       const address = node.status?.addresses?.find(({ type }) => type === 'InternalIP')?.address;
       const port = node.status?.daemonEndpoints?.kubeletEndpoint?.Port;
@@ -45,7 +42,7 @@ export function createNodeConnector(identity: { readonly certificate: string; re
       }
       return transport;
     },
-    async close() {
+    async close(): Promise<void> {
       await Promise.all([...held.values()].map(({ transport }) => transport.close()));
       held.clear();
     },

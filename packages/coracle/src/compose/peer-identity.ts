@@ -34,13 +34,7 @@ export interface PeerIdentityOptions {
   readonly signal: AbortSignal;
 }
 
-export interface KeptPeerIdentity {
-  readonly identity: PeerIdentity;
-  /** Resolves when it is known whether the certificate of the last start is good, or the API has failed to tell. */
-  readonly looked: Promise<void>;
-  /** Asks no more; resolves when it has stopped. */
-  close(): Promise<void>;
-}
+export type KeptPeerIdentity = ReturnType<typeof keepPeerIdentity>;
 
 const LOOK_MS = 60_000;
 /** A signature is waited for this long at a time; the request stays, and is looked at again. */
@@ -55,7 +49,7 @@ class Refused extends Error {}
 class TooEarly extends Error {}
 
 /** Begins to ask; the identity can be used as soon as it has no obstacle. */
-export function keepPeerIdentity(options: PeerIdentityOptions): KeptPeerIdentity {
+export function keepPeerIdentity(options: PeerIdentityOptions) {
   const { nodeName, client, pairs, clock, log } = options;
   const life = createLinkedController(options.signal);
   const { signal } = life;
@@ -136,21 +130,24 @@ export function keepPeerIdentity(options: PeerIdentityOptions): KeptPeerIdentity
     if (!signal.aborted) log.error('peer certificates are not kept any more', { error: error.stack ?? error.message });
   });
 
-  return {
-    identity: {
-      pair() {
-        const problem = obstacle();
-        if (!held || problem !== undefined) throw new Error(problem);
-        return held;
-      },
-      get ca() {
-        return bundle;
-      },
-      obstacle,
-      onChange: (listener) => void listeners.add(listener),
+  const identity: PeerIdentity = {
+    pair() {
+      const problem = obstacle();
+      if (!held || problem !== undefined) throw new Error(problem);
+      return held;
     },
+    get ca() {
+      return bundle;
+    },
+    obstacle,
+    onChange: (listener) => void listeners.add(listener),
+  };
+  return {
+    identity,
+    /** Resolves when it is known whether the certificate of the last start is good, or the API has failed to tell. */
     looked: looked.promise,
-    async close() {
+    /** Asks no more; resolves when it has stopped. */
+    async close(): Promise<void> {
       life.abort(new Error('the agent stops'));
       await done;
       life.release();

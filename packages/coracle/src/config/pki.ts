@@ -16,26 +16,7 @@ export interface PairStore {
   write(name: string, pair: KeyPairPem): void;
 }
 
-export interface Pki {
-  /** Pairs that somebody else signed. */
-  readonly pairs: PairStore;
-  /** PEM of the CA certificate. */
-  readonly ca: string;
-  /** PKCS #8 PEM that tokens are signed with. */
-  readonly signingKey: string;
-  /** A pair of that name: the one on disk while it fits and is fresh, else a new one. */
-  pair(name: string, options: IssueOptions): Promise<KeyPairPem>;
-  /** Makes a pair that is kept nowhere. */
-  issue: CertificateAuthority['issue'];
-  /** Signs somebody's request (PEM) with the CA, as it stands. */
-  sign: CertificateAuthority['sign'];
-  /**
-   * What this server shows to the API servers behind it, made when first asked for: a pair for `FRONT_PROXY_NAME`, and the PEM of
-   * the CA that they check it against (`--requestheader-client-ca-file`). That signs nothing else: whoever trusts it believes
-   * any user name a certificate of it brings.
-   */
-  frontProxy(): Promise<{ readonly ca: string; readonly client: KeyPairPem }>;
-}
+export type Pki = Awaited<ReturnType<typeof openPki>>;
 
 /** The only name that `--requestheader-allowed-names` has to list. */
 export const FRONT_PROXY_NAME = 'front-proxy-client';
@@ -49,7 +30,7 @@ const RENEW_AT = 0.3;
 const SLACK_MS = 3_600_000;
 
 /** Opens the directory's keys; one that has none gets all of them. Throws one line when a key that it had is lost. The ASN.1 library is loaded only when something must be issued. */
-export async function openPki(directory: string, clock: Clock): Promise<Pki> {
+export async function openPki(directory: string, clock: Clock) {
   const issuing = () => import('@coracle/apiserver/auth/certificate-authority');
   if (!existsSync(join(directory, 'ca.crt')))
     await beginPki(directory, async () => (await issuing()).createAuthority(clock));
@@ -75,20 +56,34 @@ export async function openPki(directory: string, clock: Clock): Promise<Pki> {
     authority ??= await (await issuing()).openAuthority(ca, clock);
     return authority;
   };
+  const issue: CertificateAuthority['issue'] = async (options) => (await open()).issue(options);
+  const sign: CertificateAuthority['sign'] = async (request, options) => (await open()).sign(request, options);
+  const pairs: PairStore = { read, write };
   return {
-    pairs: { read, write },
+    /** Pairs that somebody else signed. */
+    pairs,
+    /** PEM of the CA certificate. */
     ca: ca.certificate,
+    /** PKCS #8 PEM that tokens are signed with. */
     signingKey,
-    async pair(name, options) {
+    /** Makes a pair that is kept nowhere. */
+    issue,
+    /** Signs somebody's request (PEM) with the CA, as it stands. */
+    sign,
+    /** A pair of that name: the one on disk while it fits and is fresh, else a new one. */
+    async pair(name: string, options: IssueOptions): Promise<KeyPairPem> {
       const held = read(name);
       if (held && isFresh(held, { options, ca: ca.certificate, now: clock.now() })) return held;
       const made = await (await open()).issue(options);
       write(name, made);
       return made;
     },
-    issue: async (options) => (await open()).issue(options),
-    sign: async (request, options) => (await open()).sign(request, options),
-    async frontProxy() {
+    /**
+     * What this server shows to the API servers behind it, made when first asked for: a pair for `FRONT_PROXY_NAME`, and the PEM
+     * of the CA that they check it against (`--requestheader-client-ca-file`). That signs nothing else: whoever trusts it
+     * believes any user name a certificate of it brings.
+     */
+    async frontProxy(): Promise<{ readonly ca: string; readonly client: KeyPairPem }> {
       let own = read('front-proxy-ca');
       if (!own) {
         own = await (await issuing()).createAuthority(clock, 'coracle-front-proxy-ca');

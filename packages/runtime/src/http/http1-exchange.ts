@@ -18,14 +18,7 @@ export interface Http1Request {
   readonly headers: Record<string, string | string[]>;
 }
 
-export interface Http1Exchange {
-  /** Rejects with what the socket said, or the request's own reason when that was aborted. */
-  send(request: ApiRequest, how: Http1Request): Promise<ApiResponse>;
-  /** Asks for the request's `upgradeTo`. Whatever else than 101 with that very protocol is an ordinary answer, or rejects. */
-  upgrade(request: ApiRequest, how: Http1Request): Promise<ApiResponse>;
-  /** Ends all connections; requests under way fail. */
-  close(): void;
-}
+export type Http1Exchange = ReturnType<typeof createHttp1Exchange>;
 
 /** Connections to one far end, watches included; further requests wait for a free one. */
 const MAX_CONNECTIONS = 256;
@@ -48,7 +41,7 @@ export interface Http1ExchangeOptions {
 }
 
 /** Makes the pool; it connects with the first request. */
-export function createHttp1Exchange(base: URL, options: Http1ExchangeOptions): Http1Exchange {
+export function createHttp1Exchange(base: URL, options: Http1ExchangeOptions) {
   const { tls, flatten, clock, keepAlive } = options;
   const plain = base.protocol === 'http:';
   const pool = { keepAlive, maxSockets: MAX_CONNECTIONS, maxFreeSockets: MAX_IDLE, timeout: IDLE_MS };
@@ -71,7 +64,8 @@ export function createHttp1Exchange(base: URL, options: Http1ExchangeOptions): H
       headers: { ...how.headers, ...more },
     });
   return {
-    send: (request, how) =>
+    /** Rejects with what the socket said, or the request's own reason when that was aborted. */
+    send: (request: ApiRequest, how: Http1Request) =>
       new Promise<ApiResponse>((resolve, reject) => {
         request.signal.throwIfAborted();
         const outgoing = begin(request, how, { 'content-length': request.body.length });
@@ -97,7 +91,8 @@ export function createHttp1Exchange(base: URL, options: Http1ExchangeOptions): H
         });
         outgoing.end(request.body);
       }),
-    upgrade: (request, how) =>
+    /** Asks for the request's `upgradeTo`. Whatever else than 101 with that very protocol is an ordinary answer, or rejects. */
+    upgrade: (request: ApiRequest, how: Http1Request) =>
       new Promise<ApiResponse>((resolve, reject) => {
         request.signal.throwIfAborted();
         const asked = request.upgradeTo ?? '';
@@ -148,7 +143,8 @@ export function createHttp1Exchange(base: URL, options: Http1ExchangeOptions): H
         });
         outgoing.end();
       }),
-    close() {
+    /** Ends all connections; requests under way fail. */
+    close(): void {
       agent.destroy();
       single.destroy();
       for (const socket of upgraded) socket.destroy();
