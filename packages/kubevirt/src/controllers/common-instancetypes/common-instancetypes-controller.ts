@@ -12,15 +12,10 @@ import type { Client } from '@coracle/client/client';
 import { createController, DONE, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
-import {
-  KUBEVIRTS,
-  type ReadonlyKubeVirt,
-  VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES,
-  VIRTUAL_MACHINE_CLUSTER_PREFERENCES,
-} from '../../kinds/kubevirt.ts';
+import { KUBEVIRTS, type ReadonlyKubeVirt } from '../../kinds/kubevirt.ts';
 import { commonInstancetypes } from '../../rules/instancetype/bundle/bundle.ts';
 import { planBundle } from '../../rules/instancetype/bundle/plan-bundle.ts';
-import type { SourceKind } from '../../rules/instancetype/matcher.ts';
+import { MATCHER_FIELDS, SOURCE_TYPES, type SourceKind } from '../../rules/instancetype/matcher.ts';
 import { clusterConfigOf } from '../../rules/machine-defaults/cluster-config.ts';
 
 /** Rights the controller needs, and no others. */
@@ -31,10 +26,7 @@ export const commonInstancetypesRules = policyRules(
   'create patch : core : events',
 );
 
-const TYPES = [
-  VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES,
-  VIRTUAL_MACHINE_CLUSTER_PREFERENCES,
-] as readonly ResourceType<SourceKind>[];
+const TYPES = MATCHER_FIELDS.map((field) => SOURCE_TYPES[field].cluster);
 const typeOf = ({ kind }: DeepReadonly<SourceKind>): ResourceType<SourceKind> =>
   TYPES.find((type) => type.kind === kind)!;
 
@@ -67,10 +59,8 @@ export function createCommonInstancetypesController(options: ControllerEnvironme
       const kubevirt = kubevirts.list()[0];
       if (kubevirt === undefined || isDeleting(kubevirt)) return DONE;
       const wanted = clusterConfigOf(kubevirt).commonInstancetypes ? commonInstancetypes() : [];
-      const plan = planBundle(
-        objects.flatMap((informer) => informer.list()),
-        wanted,
-      );
+      const existing = objects.flatMap((informer) => informer.list());
+      const plan = planBundle(existing, wanted);
       const writes = [
         ...plan.create.map((object) => () => client.create(typeOf(object), object)),
         ...plan.update.map((object) => () => client.update(typeOf(object), object)),

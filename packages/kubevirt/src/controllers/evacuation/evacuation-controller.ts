@@ -5,9 +5,9 @@ import { createController, DONE, ownKeys, requeueAfter, source } from '@coracle/
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
 import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { isDeletedForSilence, isNodeReady } from '../../rules/eviction/silent-deletion.ts';
-import { isLauncherOf } from '../../rules/launcher/launcher-owner.ts';
 import { clusterConfigOf } from '../../rules/machine-defaults/cluster-config.ts';
 import { migrationSettings } from '../../rules/migration-policy/migration-settings.ts';
+import { launchersOf } from '../launcher-pod-informer.ts';
 import { createBudgetController } from './budget-controller.ts';
 import { DRAIN_ANNOTATION, planEvacuation } from './evacuation-plan.ts';
 
@@ -59,10 +59,7 @@ export function createEvacuationController(options: ControllerEnvironment): Runn
       if (!node) return DONE;
       const instances = steps.vmis.byIndex('node', name);
       const kubevirt = steps.kubevirts.list()[0];
-      const livePods = (vmi: ReadonlyVmi) =>
-        steps.pods
-          .byIndex('instance', vmi.metadata.uid ?? '')
-          .filter((pod) => isLauncherOf(pod, vmi) && !hasEnded(pod));
+      const livePods = (vmi: ReadonlyVmi) => launchersOf(steps.pods, vmi).filter((pod) => !hasEnded(pod));
       const plan = planEvacuation({
         node,
         instances,

@@ -7,10 +7,8 @@ import { hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyNode } from '@coracle/apimachinery/types/types';
 import type { EvictionStrategy, ReadonlyMigration, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { evictionStrategyOf, isMigratable } from '../../rules/eviction/eviction-decision.ts';
-import { EVICTION_SOURCE_ANNOTATION } from '../../rules/launcher/launcher-labels.ts';
+import { EVACUATION_ANNOTATION, EVICTION_SOURCE_ANNOTATION } from '../../rules/launcher/launcher-labels.ts';
 
-/** On a migration: the node that is being emptied. */
-export const EVACUATION_ANNOTATION = 'kubevirt.io/evacuationMigration';
 /** On an instance: the node whose drain marked it. Only such marks go when the node is uncordoned. */
 export const DRAIN_ANNOTATION = 'coracle.dev/drained-from';
 

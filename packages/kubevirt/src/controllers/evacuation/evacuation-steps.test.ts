@@ -4,8 +4,9 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
   type VirtualMachineInstance,
 } from '../../kinds/kubevirt.ts';
+import { EVACUATION_ANNOTATION } from '../../rules/launcher/launcher-labels.ts';
 import { CONFLICT, GONE, KEY, REFUSED, testSteps } from '../step.fixture.ts';
-import { DRAIN_ANNOTATION, EVACUATION_ANNOTATION } from './evacuation-plan.ts';
+import { DRAIN_ANNOTATION } from './evacuation-plan.ts';
 import { EvacuationSteps } from './evacuation-steps.ts';
 
 const guest = (annotations: Record<string, string> = {}, status: VirtualMachineInstance['status'] = {}) =>

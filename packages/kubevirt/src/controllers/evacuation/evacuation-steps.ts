@@ -16,8 +16,9 @@ import {
   type VirtualMachineInstance,
   type VirtualMachineInstanceMigration,
 } from '../../kinds/kubevirt.ts';
+import { EVACUATION_ANNOTATION } from '../../rules/launcher/launcher-labels.ts';
 import { launcherPodInformer } from '../launcher-pod-informer.ts';
-import { DRAIN_ANNOTATION, EVACUATION_ANNOTATION, priorityFor } from './evacuation-plan.ts';
+import { DRAIN_ANNOTATION, priorityFor } from './evacuation-plan.ts';
 
 /** What an evacuation writes: migrations, marks and notes. */
 export class EvacuationSteps extends ControllerSteps<ControllerEnvironment> {

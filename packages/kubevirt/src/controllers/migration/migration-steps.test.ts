@@ -9,10 +9,14 @@ import {
   type VirtualMachineInstance,
   type VirtualMachineInstanceMigration,
 } from '../../kinds/kubevirt.ts';
-import { MIGRATION_JOB_LABEL, MIGRATION_TARGET_NODE_LABEL } from '../../rules/launcher/launcher-labels.ts';
+import {
+  EVACUATION_ANNOTATION,
+  MIGRATION_FINALIZER,
+  MIGRATION_JOB_LABEL,
+  MIGRATION_TARGET_NODE_LABEL,
+} from '../../rules/launcher/launcher-labels.ts';
 import { instance, launcher, settings, testSteps } from '../step.fixture.ts';
 import { MigrationSteps, type Pass } from './migration-steps.ts';
-import { EVACUATION_ANNOTATION, MIGRATION_FINALIZER } from './migration-view.ts';
 
 const job = (
   phase: MigrationPhase,

@@ -18,14 +18,13 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
   type VirtualMachineInstanceMigration,
 } from '../../kinds/kubevirt.ts';
-import { CREATED_BY_LABEL, MIGRATION_JOB_LABEL } from '../../rules/launcher/launcher-labels.ts';
-import { isLauncherOf } from '../../rules/launcher/launcher-owner.ts';
+import { CREATED_BY_LABEL, MIGRATION_FINALIZER, MIGRATION_JOB_LABEL } from '../../rules/launcher/launcher-labels.ts';
 import type { LauncherPodOptions } from '../../rules/launcher/launcher-pod.ts';
 import { byAge, isLauncherReady } from '../../rules/launcher/launcher-pods.ts';
-import { launcherPodInformer } from '../launcher-pod-informer.ts';
+import { launcherPodInformer, launchersOf } from '../launcher-pod-informer.ts';
 import { MigrationActions } from './migration-actions.ts';
 import { nextMigrationStatus } from './migration-status.ts';
-import { byCreation, hasMoved, isUnderWay, MIGRATION_FINALIZER, phaseOf, stateOf } from './migration-view.ts';
+import { hasMoved, isUnderWay, phaseOf, stateOf } from './migration-view.ts';
 import { pendingTimeout } from './pending-timeout.ts';
 import { createMigrationStateClaims } from './state-claims.ts';
 import { backoffUntil, mayStart, retryMs, type WaitingMigration } from './throttle.ts';
@@ -72,8 +71,7 @@ export class MigrationSteps extends ControllerSteps<MigrationControllerOptions> 
   readonly expectations = createExpectations(this.clock);
 
   podsOf(vmi: ReadonlyVmi | undefined): readonly ReadonlyPod[] {
-    const pods = this.pods.byIndex('instance', vmi?.metadata.uid ?? '');
-    return vmi ? pods.filter((pod) => isLauncherOf(pod, vmi)).sort(byAge) : [];
+    return vmi ? launchersOf(this.pods, vmi).sort(byAge) : [];
   }
 
   vmiOf(migration: ReadonlyMigration): ReadonlyVmi | undefined {
@@ -244,8 +242,7 @@ export class MigrationSteps extends ControllerSteps<MigrationControllerOptions> 
 
   async #collectGarbage(migration: ReadonlyMigration): Promise<void> {
     const finished = this.#ofSameInstance(migration).filter((one) => hasEnded(one) && !isDeleting(one));
-    for (const one of [...finished].sort(byCreation).slice(0, Math.max(0, finished.length - KEPT)))
-      await this.#remove(one);
+    for (const one of finished.sort(byAge).slice(0, Math.max(0, finished.length - KEPT))) await this.#remove(one);
   }
 
   async #remove(migration: ReadonlyMigration): Promise<void> {

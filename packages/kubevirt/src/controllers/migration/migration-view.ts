@@ -7,10 +7,6 @@ import type { ReadonlyMigration, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 /** '' is upstream's unset phase. */
 export type Phase = MigrationPhase | '';
 
-export const EVACUATION_ANNOTATION = 'kubevirt.io/evacuationMigration';
-export const WORKLOAD_UPDATE_ANNOTATION = 'kubevirt.io/workloadUpdateMigration';
-export const MIGRATION_FINALIZER = 'kubevirt.io/migrationJobFinalize';
-
 export const phaseOf = ({ status }: ReadonlyMigration): Phase => status?.phase ?? '';
 
 /** True from when there is a target Pod until the end. */
@@ -35,11 +31,6 @@ export function enteredAt({ status }: ReadonlyMigration, phase: Phase): number |
   const stamp = status?.phaseTransitionTimestamps?.find((entry) => entry.phase === phase)?.phaseTransitionTimestamp;
   return stamp ? Date.parse(stamp) : undefined;
 }
-
-/** Oldest first; of the same second, by name. */
-export const byCreation = (a: ReadonlyMigration, b: ReadonlyMigration): number =>
-  (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '') ||
-  (a.metadata.name ?? '').localeCompare(b.metadata.name ?? '');
 
 /** True when the guest has come to the target of a migration for good. */
 export const hasMoved = (

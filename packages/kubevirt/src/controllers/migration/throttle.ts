@@ -1,7 +1,9 @@
 /** When a pending migration may start: limits, order and back-off, as pure functions. */
 import { hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyMigration, ReadonlyVmi } from '../../kinds/kubevirt.ts';
-import { byCreation, EVACUATION_ANNOTATION, enteredAt, phaseOf, WORKLOAD_UPDATE_ANNOTATION } from './migration-view.ts';
+import { EVACUATION_ANNOTATION, WORKLOAD_UPDATE_ANNOTATION } from '../../rules/launcher/launcher-labels.ts';
+import { byAge } from '../../rules/launcher/launcher-pods.ts';
+import { enteredAt, phaseOf } from './migration-view.ts';
 
 export interface Limits {
   readonly parallelMigrationsPerCluster: number;
@@ -36,7 +38,7 @@ export const retryMs = (migration: ReadonlyMigration): number => RETRY_MS[priori
 
 /** First come, first served, within a priority. */
 const inOrder = (a: ReadonlyMigration, b: ReadonlyMigration): number =>
-  QUEUE_PRIORITY[priorityOf(b)] - QUEUE_PRIORITY[priorityOf(a)] || byCreation(a, b);
+  QUEUE_PRIORITY[priorityOf(b)] - QUEUE_PRIORITY[priorityOf(a)] || byAge(a, b);
 
 /**
  * True when `migration` is among those of `waiting` that there is room for. One whose node sends enough already does not
@@ -83,7 +85,7 @@ export function backoffUntil(
   const born = vmi?.metadata.creationTimestamp ?? '';
   const ended = others
     .filter((one) => hasEnded(one) && (one.metadata.creationTimestamp ?? '') >= born)
-    .sort((a, b) => endedAt(b) - endedAt(a) || byCreation(b, a));
+    .sort((a, b) => endedAt(b) - endedAt(a) || byAge(b, a));
   let pause = 0;
   let last = 0;
   for (const one of ended) {

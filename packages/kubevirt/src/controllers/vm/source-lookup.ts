@@ -1,7 +1,6 @@
 /** Instance types, preferences and their captured copies as the controller finds them: in its informers, then the API. */
 
 import { isControlledBy } from '@coracle/apimachinery/meta/controller-reference';
-import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import { type DeepReadonly, keyOf } from '@coracle/apimachinery/meta/object';
 import { isConditionTrue } from '@coracle/apimachinery/meta/object-state';
 import { CONTROLLER_REVISIONS } from '@coracle/apimachinery/types/resource-types';
@@ -11,24 +10,10 @@ import type { Client } from '@coracle/client/client';
 import { controllerOwner, type Source, source } from '@coracle/client/controller/controller';
 import type { Informer } from '@coracle/client/informer/informer';
 import type { InformerSet } from '@coracle/client/informer/informer-set';
-import {
-  type ReadonlyVm,
-  VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES,
-  VIRTUAL_MACHINE_CLUSTER_PREFERENCES,
-  VIRTUAL_MACHINE_INSTANCETYPES,
-  VIRTUAL_MACHINE_PREFERENCES,
-  type VirtualMachine,
-} from '../../kinds/kubevirt.ts';
-import { MATCHER_FIELDS, type SourceKind, sourceType } from '../../rules/instancetype/matcher.ts';
+import type { ReadonlyVm, VirtualMachine } from '../../kinds/kubevirt.ts';
+import { MATCHER_FIELDS, SOURCE_TYPES, sourceType } from '../../rules/instancetype/matcher.ts';
 import type { SourceReader } from '../../rules/instancetype/resolve.ts';
 import { REVISION_LABELS } from '../../rules/instancetype/revision.ts';
-
-const TYPES = [
-  VIRTUAL_MACHINE_INSTANCETYPES,
-  VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES,
-  VIRTUAL_MACHINE_PREFERENCES,
-  VIRTUAL_MACHINE_CLUSTER_PREFERENCES,
-] as readonly ResourceType<SourceKind>[];
 
 const OWNER = 'controller uid';
 const MATCHERS = 'matchers';
@@ -57,7 +42,8 @@ export function createSourceLookup(
   );
   vms.addIndex(MATCHERS, matchersOf);
   vms.addIndex(PINS, pinsOf);
-  const objects = new Map(TYPES.map((type) => [type.kind, informers.of(type)]));
+  const types = MATCHER_FIELDS.flatMap((field) => Object.values(SOURCE_TYPES[field]));
+  const objects = new Map(types.map((type) => [type.kind, informers.of(type)]));
 
   const ownRevisions = ({ metadata }: ReadonlyVm): readonly Revision[] =>
     revisions.byIndex(OWNER, metadata.uid ?? '').filter((one) => one.metadata.namespace === metadata.namespace);

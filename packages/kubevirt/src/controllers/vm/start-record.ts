@@ -30,25 +30,10 @@ export interface Running {
   readonly layers: Layers | undefined;
 }
 
-export interface StartRecord {
-  /** Makes sure the machine has the revision of a start now, and no other. */
-  take(vm: ReadonlyVm): Promise<void>;
-  /** Whether the machine differs from what its instance was started from. */
-  differs(running: Running): boolean;
-  /**
-   * Generation of the machine that its instance stands for: the present one where the template is the same to the letter,
-   * else that of the start; undefined when there is no record of it.
-   */
-  generation(running: Running): number | undefined;
-  /** Whether it does so in what only a restart can apply. */
-  isRestartRequired(running: Running): boolean;
-  /** Where the instance runs just what `vm` says, has the revision say it in these words. */
-  keep(running: Running): Promise<void>;
-}
-
 type Spec = DeepReadonly<VirtualMachine['spec']>;
 type Revision = DeepReadonly<ControllerRevision>;
 
+/** The start revisions of machines, written and compared. */
 export function createStartRecord({
   client,
   lookup,
@@ -57,7 +42,7 @@ export function createStartRecord({
   readonly client: Client;
   readonly lookup: SourceLookup;
   readonly config: () => ClusterConfig;
-}): StartRecord {
+}) {
   const startsOf = (vm: ReadonlyVm): readonly Revision[] =>
     lookup
       .ownRevisions(vm)
@@ -110,8 +95,13 @@ export function createStartRecord({
   const differs = (running: Running): boolean => compare(differsFromStart, running);
 
   return {
+    /** Whether the machine differs from what its instance was started from. */
     differs,
-    generation(running) {
+    /**
+     * Generation of the machine that its instance stands for: the present one where the template is the same to the letter,
+     * else that of the start; undefined when there is no record of it.
+     */
+    generation(running: Running): number | undefined {
       const { vm } = running;
       const started = startsOf(vm).at(-1);
       if (!started) return undefined;
@@ -119,9 +109,11 @@ export function createStartRecord({
       const isSame = !differs(running) && sameTemplateMetadata(template?.metadata, vm.spec.template?.metadata);
       return isSame ? (vm.metadata.generation ?? 0) : started.revision;
     },
-    isRestartRequired: (running) => compare(restartRequired, running),
+    /** Whether it differs in what only a restart can apply. */
+    isRestartRequired: (running: Running): boolean => compare(restartRequired, running),
 
-    async take(vm) {
+    /** Makes sure the machine has the revision of a start now, and no other. */
+    async take(vm: ReadonlyVm): Promise<void> {
       const wanted = startRevision(vm);
       // Of this generation, but with other copies: one that was captured anew without a change of the machine.
       const isCurrent = ({ metadata, data }: Revision): boolean =>
@@ -131,7 +123,8 @@ export function createStartRecord({
       if (!starts.some(isCurrent)) await create(wanted);
     },
 
-    async keep(running) {
+    /** Where the instance runs just what `vm` says, has the revision say it in these words. */
+    async keep(running: Running): Promise<void> {
       const current = startsOf(running.vm).at(-1);
       const { instance } = running;
       if (!instance || hasEnded(instance) || !current || differs(running)) return;

@@ -112,8 +112,7 @@ export function createVmController(options: VmControllerOptions): Controller {
         now: steps.clock.now(),
         random: steps.random(),
       });
-      steps.tellProblem(cached, after);
-      steps.tellDuplicate(cached, after);
+      steps.tellProblems(cached, after);
       steps.tellUnserved(cached);
       const change = { before: cached, after, order: 'status-last' } as const;
       const stored = await commit<VirtualMachine>(steps.client, VIRTUAL_MACHINES, change);

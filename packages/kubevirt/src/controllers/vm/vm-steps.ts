@@ -86,8 +86,6 @@ type Step = (pass: Pass) => Promise<void>;
 const problemOf = ({ status }: ReadonlyVm): { readonly reason?: string; readonly message?: string } | undefined =>
   status?.conditions?.find(({ type, status: value }) => type === 'Synchronized' && value === 'False');
 
-const duplicateOf = (vm: ReadonlyVm): string | undefined => conditionOf(vm, DUPLICATE_FIRMWARE_UUID)?.message;
-
 const failureOf = (reason: string, error: unknown): SyncFailure => ({
   reason,
   message: error instanceof Error ? error.message : String(error),
@@ -283,11 +281,14 @@ export class VmSteps extends ControllerSteps<VmControllerOptions> {
     this.#memoryDump,
   ];
 
-  /** What keeps the instance from starting is an event of the machine too, once for each text. */
-  tellProblem(before: ReadonlyVm, after: ReadonlyVm): void {
+  /** What keeps the instance from starting, and who else has its UUID, are events of the machine too, once for each text. */
+  tellProblems(before: ReadonlyVm, after: ReadonlyVm): void {
     const problem = problemOf(after);
     if (problem?.message && problem.message !== problemOf(before)?.message)
       this.#events.event(after, 'Warning', problem.reason ?? 'FailedStart', problem.message);
+    const duplicate = conditionOf(after, DUPLICATE_FIRMWARE_UUID)?.message;
+    if (duplicate && duplicate !== conditionOf(before, DUPLICATE_FIRMWARE_UUID)?.message)
+      this.#events.event(after, 'Warning', DUPLICATE_FIRMWARE_UUID, duplicate);
   }
 
   /** What its guest will not get of what it asks for, at each change of the machine. */
@@ -296,12 +297,6 @@ export class VmSteps extends ControllerSteps<VmControllerOptions> {
     const ofMachine = spec.updateVolumesStrategy === 'Migration' ? [NO_VOLUME_MIGRATION] : [];
     for (const text of [...ofMachine, ...unservedTexts(spec.template?.spec)])
       this.#events.event({ ...vm, metadata }, 'Warning', 'NotSupported', text);
-  }
-
-  tellDuplicate(before: ReadonlyVm, after: ReadonlyVm): void {
-    const message = duplicateOf(after);
-    if (message && message !== duplicateOf(before))
-      this.#events.event(after, 'Warning', DUPLICATE_FIRMWARE_UUID, message);
   }
 
   async #createInstance(pass: Pass, paused: boolean): Promise<void> {

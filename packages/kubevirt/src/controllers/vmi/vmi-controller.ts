@@ -9,9 +9,9 @@ import type { Runnable } from '@coracle/client/controller/environment';
 import { type ReadonlyVmi, VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import { DUPLICATE_FIRMWARE_UUID, type Machine, sharedMessage } from '../../rules/identity/shared-uuids.ts';
 import { FOREGROUND_FINALIZER, NODE_NAME_LABEL } from '../../rules/launcher/launcher-labels.ts';
-import { isLauncherOf } from '../../rules/launcher/launcher-owner.ts';
 import { byAge, currentPod } from '../../rules/launcher/launcher-pods.ts';
 import { claimNames } from '../../rules/machine/claim-names.ts';
+import { launchersOf } from '../launcher-pod-informer.ts';
 import { applyClaimInfo, dataVolumesReady } from './claim-info.ts';
 import { resizePod } from './resize-pod.ts';
 import { resumeNodeRules } from './resume-node.ts';
@@ -88,7 +88,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
         return DONE;
       }
       const after = cloneJson(cached) as VirtualMachineInstance;
-      const own = steps.pods.byIndex('instance', cached.metadata.uid ?? '').filter((pod) => isLauncherOf(pod, cached));
+      const own = launchersOf(steps.pods, cached);
       const current = currentPod(cached, own) ?? (await steps.unseenTarget(cached));
       const pass: Pass = {
         key,

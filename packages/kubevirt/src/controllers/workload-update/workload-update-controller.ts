@@ -20,11 +20,11 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
   type VirtualMachineInstanceMigration,
 } from '../../kinds/kubevirt.ts';
+import { WORKLOAD_UPDATE_ANNOTATION } from '../../rules/launcher/launcher-labels.ts';
 import { hasPendingCondition, isMoving } from '../../rules/live-update/pending-changes.ts';
 import {
   isOutdated,
   OUTDATED_LABEL,
-  WORKLOAD_UPDATE_ANNOTATION,
   wantsToMove,
   workloadUpdatePlan,
 } from '../../rules/live-update/workload-update-plan.ts';

@@ -17,7 +17,8 @@ import type { NamespaceLabels } from '@coracle/cluster-rules/placement/pod-affin
 import type { MigrationPolicy } from '../../kinds/kinds.ts';
 import type { EvictionStrategy, ReadonlyVm, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { evictedPodOf, evictionDecision, evictionStrategyOf } from '../eviction/eviction-decision.ts';
-import { MIGRATION_JOB_LABEL, MIGRATION_JOB_NAME_ANNOTATION } from '../launcher/launcher-labels.ts';
+import { CREATED_BY_LABEL, MIGRATION_JOB_LABEL, MIGRATION_JOB_NAME_ANNOTATION } from '../launcher/launcher-labels.ts';
+import { apartFrom } from '../launcher/target-pod.ts';
 import { matchPolicy } from '../migration-policy/match-policy.ts';
 import type { MigrationSettings } from '../migration-policy/migration-settings.ts';
 import { effectiveRunStrategy } from '../run-strategy/run-strategy.ts';
@@ -79,7 +80,6 @@ export interface DrainInput {
 const ASSUMED_BANDWIDTH = 128 * 1024 * 1024;
 /** Seconds a migration takes beside its memory: Pod, target, hand-over. */
 const MIGRATION_OVERHEAD = 3;
-const CREATED_BY = 'kubevirt.io/created-by';
 const MIRROR = 'kubernetes.io/config.mirror';
 /** Budgets the control plane keeps for protected instances: the decision speaks for them. */
 const OWN_BUDGET = 'kubevirt-disruption-budget-';
@@ -188,11 +188,11 @@ function rowOf(pod: ReadonlyPod, { input, place, endOf }: DrainFacts): DrainRow 
 
 /** The Pod that a migration has made for the guest of `pod`: not older than it, and on no or another node. */
 function targetPodOf(pod: ReadonlyPod, { pods, nodeName }: DrainInput): ReadonlyPod | undefined {
-  const uid = pod.metadata.labels?.[CREATED_BY];
+  const uid = pod.metadata.labels?.[CREATED_BY_LABEL];
   return pods.find(
     (other) =>
       uid !== undefined &&
-      other.metadata.labels?.[CREATED_BY] === uid &&
+      other.metadata.labels?.[CREATED_BY_LABEL] === uid &&
       other.metadata.labels[MIGRATION_JOB_LABEL] !== undefined &&
       other.metadata.namespace === pod.metadata.namespace &&
       !isDeleting(other) &&
@@ -262,18 +262,10 @@ function asNewPod(pod: ReadonlyPod, asked: Readonly<Record<string, string>>): Po
         ([key]) => Object.hasOwn(asked, key) || key === 'kubernetes.io/arch' || /(^|\.)kubevirt\.io\//.test(key),
       ),
     );
-  const uid = pod.metadata.labels?.[CREATED_BY];
-  const own = uid && { labelSelector: { matchLabels: { [CREATED_BY]: uid } }, topologyKey: 'kubernetes.io/hostname' };
-  const anti = spec.affinity?.podAntiAffinity;
-  const required = [...(anti?.requiredDuringSchedulingIgnoredDuringExecution ?? []), ...(own ? [own] : [])];
-  const podAntiAffinity = { ...anti, requiredDuringSchedulingIgnoredDuringExecution: required };
+  const uid = pod.metadata.labels?.[CREATED_BY_LABEL];
+  if (uid) spec.affinity = apartFrom(uid, spec.affinity);
   const { name = '', namespace = '', labels } = pod.metadata;
-  return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name, namespace, labels: { ...labels } },
-    spec: { ...spec, affinity: { ...spec.affinity, podAntiAffinity } },
-  };
+  return { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace, labels: { ...labels } }, spec };
 }
 
 /** A guest that was shut down is started again where the strategy wants it to run; RerunOnFailure takes a shutdown for success. */

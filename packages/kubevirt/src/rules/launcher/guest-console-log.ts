@@ -5,10 +5,9 @@
 
 import type { Container, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
-import { isGuaranteed } from './launcher-resources.ts';
+import { CONFINED, isGuaranteed } from './launcher-resources.ts';
 
 const NAME = 'guest-console-log';
-const USER = 107;
 const REQUESTS = { cpu: '5m', memory: '35M' };
 const LIMITS = { cpu: '15m', memory: '60M' };
 
@@ -33,12 +32,7 @@ export function guestConsoleLog(
     args: ['--logfile', `/var/run/kubevirt-private/${metadata.uid ?? ''}/virt-serial0-log`],
     restartPolicy: 'Always',
     resources: { requests: isGuaranteed(spec) ? LIMITS : REQUESTS, limits: LIMITS },
-    securityContext: {
-      allowPrivilegeEscalation: false,
-      capabilities: { drop: ['ALL'] },
-      runAsNonRoot: true,
-      runAsUser: USER,
-    },
+    securityContext: { ...CONFINED },
   };
 }
 

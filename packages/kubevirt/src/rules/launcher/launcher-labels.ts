@@ -14,6 +14,10 @@ export const MIGRATION_TARGET_NODE_LABEL = 'kubevirt.io/migrationTargetNodeName'
 export const EVICTION_SOURCE_ANNOTATION = 'kubevirt.io/eviction-source';
 export const DOMAIN_ANNOTATION = 'kubevirt.io/domain';
 export const FOREGROUND_FINALIZER = 'kubevirt.io/foregroundDeleteVirtualMachine';
+/** On migrations: their controller's finalizer, and who made them. */
+export const MIGRATION_FINALIZER = 'kubevirt.io/migrationJobFinalize';
+export const EVACUATION_ANNOTATION = 'kubevirt.io/evacuationMigration';
+export const WORKLOAD_UPDATE_ANNOTATION = 'kubevirt.io/workloadUpdateMigration';
 /** Readiness gate of the Pod: no traffic for a guest that is paused. */
 export const UNPAUSED_GATE = 'kubevirt.io/virtual-machine-unpaused';
 const MAX_LABEL = 63;

@@ -16,7 +16,13 @@ import {
   VM_NAME_LABEL,
   VMI_ID_LABEL,
 } from './launcher-labels.ts';
-import { isGuaranteed, launcherResources, type NamespaceLimits } from './launcher-resources.ts';
+import {
+  CONFINED,
+  isGuaranteed,
+  LAUNCHER_USER,
+  launcherResources,
+  type NamespaceLimits,
+} from './launcher-resources.ts';
 import { launcherVolumes } from './launcher-volumes.ts';
 import { NETWORKS_ANNOTATION, networksAnnotation } from './network-attachments.ts';
 import { launcherAffinity, launcherNodeSelector, type MemoryPlace, type NodeSelectorOptions } from './node-selector.ts';
@@ -46,7 +52,6 @@ type Spec = ReadonlyVmi['spec'];
 /** Seconds upstream grants the launcher beyond the guest's own grace period. */
 const GRACE_PADDING = 30;
 const DEFAULT_GRACE = 30;
-const LAUNCHER_USER = 107;
 
 /** The guest's own grace period in seconds, as its launcher Pod tells it. */
 export const guestGraceSeconds = ({ spec }: ReadonlyPod): number =>
@@ -182,12 +187,7 @@ function diskContainers(spec: Spec): Container[] {
       ...(imagePullPolicy && { imagePullPolicy: imagePullPolicy as NonNullable<Container['imagePullPolicy']> }),
       command: ['/usr/bin/container-disk'],
       resources: { requests: { ...requests, 'ephemeral-storage': '50M' }, limits: { ...limits } },
-      securityContext: {
-        allowPrivilegeEscalation: false,
-        capabilities: { drop: ['ALL'] },
-        runAsNonRoot: true,
-        runAsUser: LAUNCHER_USER,
-      },
+      securityContext: { ...CONFINED },
     });
   };
   for (const volume of spec.volumes ?? [])

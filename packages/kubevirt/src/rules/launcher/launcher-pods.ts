@@ -1,5 +1,6 @@
 /** Which launcher Pods of an instance are alive, ready, and the one its guest runs in. */
 
+import type { ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import { hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
@@ -33,6 +34,6 @@ export function currentPod<T extends ReadonlyPod>(vmi: ReadonlyVmi, pods: readon
 }
 
 /** Oldest first; of the same second, by name. */
-export const byAge = (a: ReadonlyPod, b: ReadonlyPod): number =>
+export const byAge = (a: ReadonlyObject, b: ReadonlyObject): number =>
   (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '') ||
   (a.metadata.name ?? '').localeCompare(b.metadata.name ?? '');

@@ -8,12 +8,23 @@ import {
   readQuantity,
   wholeUnits,
 } from '@coracle/apimachinery/quantity/quantity';
+import type { Container } from '@coracle/apimachinery/types/types';
 import type { QuantityValue, ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import type { PodSizing } from '../machine-defaults/cluster-config.ts';
 
 type Spec = ReadonlyVmi['spec'];
 
 const MIB = 1024n * 1024n;
+
+/** The user of all containers of a launcher. */
+export const LAUNCHER_USER = 107;
+/** What containers that only bring or show something may do. */
+export const CONFINED: NonNullable<Container['securityContext']> = {
+  allowPrivilegeEscalation: false,
+  capabilities: { drop: ['ALL'] },
+  runAsNonRoot: true,
+  runAsUser: LAUNCHER_USER,
+};
 
 const bytesText = (bytes: bigint): string => formatQuantity(quantityFromBytes(bytes));
 

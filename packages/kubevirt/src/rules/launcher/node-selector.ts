@@ -109,35 +109,29 @@ function withMemory(affinity: Affinity | undefined, memory: MemoryPlace | undefi
   if (memory.isRequired) return withRequired(affinity, [expression]);
   const wanted = { weight: MEMORY_WEIGHT, preference: { matchExpressions: [expression] } };
   const preferred = affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
-  return {
-    ...affinity,
-    nodeAffinity: {
-      ...affinity?.nodeAffinity,
-      preferredDuringSchedulingIgnoredDuringExecution: [...preferred, wanted],
-    },
-  };
+  return withNodes(affinity, { preferredDuringSchedulingIgnoredDuringExecution: [...preferred, wanted] });
 }
 
-type Expressions = NonNullable<
-  NonNullable<
-    NonNullable<Affinity['nodeAffinity']>['requiredDuringSchedulingIgnoredDuringExecution']
-  >['nodeSelectorTerms'][number]['matchExpressions']
->;
+type NodeAffinity = NonNullable<Affinity['nodeAffinity']>;
+type Terms = NonNullable<NodeAffinity['requiredDuringSchedulingIgnoredDuringExecution']>['nodeSelectorTerms'];
 
-function withRequired(affinity: Affinity | undefined, wanted: Expressions): Affinity {
+const withNodes = (affinity: Affinity | undefined, more: NodeAffinity): Affinity => ({
+  ...affinity,
+  nodeAffinity: { ...affinity?.nodeAffinity, ...more },
+});
+
+function withRequired(
+  affinity: Affinity | undefined,
+  wanted: NonNullable<Terms[number]['matchExpressions']>,
+): Affinity {
   const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   // Terms are alternatives: each one has to say it.
-  const nodeSelectorTerms = (required?.nodeSelectorTerms ?? [{}]).map((term) => ({
+  const terms: Terms = required?.nodeSelectorTerms ?? [{}];
+  const nodeSelectorTerms = terms.map((term) => ({
     ...term,
     matchExpressions: [...(term.matchExpressions ?? []), ...wanted],
   }));
-  return {
-    ...affinity,
-    nodeAffinity: {
-      ...affinity?.nodeAffinity,
-      requiredDuringSchedulingIgnoredDuringExecution: { ...required, nodeSelectorTerms },
-    },
-  };
+  return withNodes(affinity, { requiredDuringSchedulingIgnoredDuringExecution: { ...required, nodeSelectorTerms } });
 }
 
 /** Guests that read the frequency once and rely on it (pkg/virt-controller/watch/topology). */

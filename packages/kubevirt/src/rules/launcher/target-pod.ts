@@ -11,9 +11,6 @@ import { type LauncherPodOptions, launcherPod } from './launcher-pod.ts';
 import { namespaceLimitsOf } from './namespace-limits.ts';
 
 type Labels = Readonly<Record<string, string>>;
-type PodAffinityTerm = NonNullable<
-  NonNullable<NonNullable<Pod['spec']['affinity']>['podAntiAffinity']>['requiredDuringSchedulingIgnoredDuringExecution']
->[number];
 
 export interface TargetPodInput {
   readonly vmi: ReadonlyVmi;
@@ -55,22 +52,16 @@ export function targetPod({ vmi, migration, source, options, sourceNodeLabels }:
     ...spec.nodeSelector,
     ...(vmi.spec.domain?.cpu?.model === 'host-model' && hostModelSelector(source, sourceNodeLabels)),
   };
-  const term: PodAffinityTerm = {
-    labelSelector: { matchLabels: { [CREATED_BY_LABEL]: vmi.metadata.uid ?? '' } },
-    topologyKey: 'kubernetes.io/hostname',
-  };
-  const anti = spec.affinity?.podAntiAffinity;
-  spec.affinity = {
-    ...spec.affinity,
-    podAntiAffinity: {
-      ...anti,
-      requiredDuringSchedulingIgnoredDuringExecution: [
-        ...(anti?.requiredDuringSchedulingIgnoredDuringExecution ?? []),
-        term,
-      ],
-    },
-  };
+  spec.affinity = apartFrom(vmi.metadata.uid ?? '', spec.affinity);
   return pod;
+}
+
+/** The affinity of a Pod that is never put beside another launcher of the instance with this uid. */
+export function apartFrom(uid: string, affinity: Pod['spec']['affinity']): NonNullable<Pod['spec']['affinity']> {
+  const term = { labelSelector: { matchLabels: { [CREATED_BY_LABEL]: uid } }, topologyKey: 'kubernetes.io/hostname' };
+  const anti = affinity?.podAntiAffinity;
+  const terms = [...(anti?.requiredDuringSchedulingIgnoredDuringExecution ?? []), term];
+  return { ...affinity, podAntiAffinity: { ...anti, requiredDuringSchedulingIgnoredDuringExecution: terms } };
 }
 
 /** The image by the digest the source runs, so that a tag that moved meanwhile does no harm. */

@@ -20,14 +20,13 @@ import {
   type IdentityOrigin,
   withIdentity,
 } from '../../../rules/identity/decide-identity.ts';
+import { FOREGROUND_FINALIZER, MIGRATION_FINALIZER } from '../../../rules/launcher/launcher-labels.ts';
 import { holdMachine } from '../../../rules/machine-defaults/hold-machine.ts';
 import { setInstanceDefaults, setVirtualMachineDefaults } from '../../../rules/machine-defaults/instance-defaults.ts';
 import { DUMP_CLAIM_ANNOTATION } from '../../../rules/memory-dump/memory-dump.ts';
 import type { AdmissionContext } from './admission-context.ts';
 import { writeNumbersAsQuantities } from './number-quantities.ts';
 
-export const VMI_FINALIZER = 'kubevirt.io/foregroundDeleteVirtualMachine';
-export const MIGRATION_FINALIZER = 'kubevirt.io/migrationJobFinalize';
 export const MIGRATION_SELECTOR_LABEL = 'kubevirt.io/vmi-name';
 const PCI_TOPOLOGY_ANNOTATION = 'kubevirt.io/pci-topology-version';
 const PCI_TOPOLOGY = 'v3';
@@ -94,7 +93,7 @@ export function mutateVirtualMachineInstance(
   if (machine === undefined) noteOrigin(next, identity.origin);
   if (hasPcieTopology(next.spec))
     next.metadata.annotations = { [PCI_TOPOLOGY_ANNOTATION]: PCI_TOPOLOGY, ...next.metadata.annotations };
-  hold(next, VMI_FINALIZER);
+  hold(next, FOREGROUND_FINALIZER);
   next.status = {
     ...next.status,
     phase: 'Pending',

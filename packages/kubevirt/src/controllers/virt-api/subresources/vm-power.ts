@@ -82,14 +82,11 @@ export const stopVm: Handler = async (call) => {
   if (strategy !== 'Always' && strategy !== 'Once' && !running) throw vmConflict(name, VM_NOT_RUNNING);
   if (strategy === 'Halted' && (gracePeriod === undefined || (oldGrace !== undefined && gracePeriod >= oldGrace)))
     throw vmConflict(name, `${strategy} only supports manual stop requests with a shorter graceperiod`);
-  if (running && gracePeriod !== undefined && !dryRun) {
+  if (running && gracePeriod !== undefined && !dryRun)
     await orInternal(patchWith(call, VIRTUAL_MACHINE_INSTANCES, gracePeriodPatch(oldGrace, gracePeriod)));
-  }
-  if (strategy === 'Always' || strategy === 'Once') {
+  if (strategy === 'Always' || strategy === 'Once')
     await patchVm(call, { status: false, dryRun, patch: runningPatch(vm, false) });
-  } else {
-    await patchVm(call, { status: true, dryRun, patch: changeRequestPatch(vm, [stopRequest(vmi!)]) });
-  }
+  else await patchVm(call, { status: true, dryRun, patch: changeRequestPatch(vm, [stopRequest(vmi!)]) });
   return empty(202);
 };
 
