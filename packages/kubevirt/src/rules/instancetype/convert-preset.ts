@@ -32,7 +32,7 @@ export function convertPreset(preset: DeepReadonly<VirtualMachineInstancePreset>
   const notes: string[] = [];
   const preference: PreferenceSpec = {};
   const { topology, processors } = processorsOf(domain, notes);
-  if (topology !== undefined) preference.cpu = topology;
+  if (Object.keys(topology).length > 0) preference.cpu = topology;
   const instancetype = instancetypeOf(domain, processors, notes);
   fillPreference(domain, preference, notes);
   const { name, namespace } = preset.metadata;
@@ -50,29 +50,22 @@ export function convertPreset(preset: DeepReadonly<VirtualMachineInstancePreset>
   };
 }
 
-function processorsOf(
-  { cpu, resources }: Domain,
-  notes: string[],
-): { processors: number; topology?: NonNullable<PreferenceSpec['cpu']> } {
-  const features = (cpu?.features ?? []).map((feature) => ({ ...feature }));
-  const withFeatures = features.length > 0 ? { preferredCPUFeatures: features } : {};
+function processorsOf({ cpu, resources }: Domain, notes: string[]) {
   const [sockets, cores, threads] = [cpu?.sockets || 1, cpu?.cores || 1, cpu?.threads || 1];
-  const processors = sockets * cores * threads;
-  if (processors === 1) {
-    const request = resources?.requests?.['cpu'];
-    const amount = request === undefined ? undefined : readQuantity(request);
-    return {
-      processors: amount === undefined ? 1 : Math.max(1, quantityValue(amount)),
-      ...(features.length > 0 && { topology: withFeatures }),
-    };
-  }
-  const layout = layoutOf(sockets, cores, threads);
+  const written = sockets * cores * threads;
+  const request = readQuantity(resources?.requests?.['cpu']);
+  const processors = written > 1 || request === undefined ? written : Math.max(1, quantityValue(request));
+  const layout = written > 1 ? layoutOf(sockets, cores, threads) : {};
   if (layout === undefined)
     notes.push(
       `No topology gives ${sockets} sockets of ${cores} cores with ${threads} threads: ${processors} sockets instead.`,
     );
-  const topology = { ...layout, ...withFeatures };
-  return { processors, ...(Object.keys(topology).length > 0 && { topology }) };
+  const features = (cpu?.features ?? []).map((feature) => ({ ...feature }));
+  const topology: NonNullable<PreferenceSpec['cpu']> = {
+    ...layout,
+    ...(features.length > 0 && { preferredCPUFeatures: features }),
+  };
+  return { processors, topology };
 }
 
 function layoutOf(sockets: number, cores: number, threads: number): NonNullable<PreferenceSpec['cpu']> | undefined {

@@ -81,10 +81,21 @@ function applyLayers(
 }
 
 /** Users may leave out the domain and its devices. Changes `spec`. */
-export function ensureDomain(spec: Partial<VirtualMachineInstanceSpec>): asserts spec is VirtualMachineInstanceSpec {
+function ensureDomain(spec: Partial<VirtualMachineInstanceSpec>): asserts spec is VirtualMachineInstanceSpec {
   spec.domain ??= { devices: {} };
   spec.domain.devices ??= {};
   spec.domain.resources ??= {};
+}
+
+/** What both layers are laid over: `template`, which changes, with its devices, a disk for each volume, and a network. */
+export function openTemplate(template: VirtualMachine['spec']['template'], config: ClusterConfig) {
+  template.spec ??= {} as VirtualMachineInstanceSpec;
+  template.metadata ??= {};
+  const { spec, metadata } = template;
+  ensureDomain(spec);
+  addDisksForVolumes(spec);
+  addDefaultNetwork(spec, config);
+  return { spec, metadata };
 }
 
 export type ExpandResult =
@@ -101,13 +112,7 @@ export function expandVirtualMachine(vm: ReadonlyVm, layers: Layers, config: Clu
   const next = cloneJson<VirtualMachine>(vm);
   if (next.spec.instancetype == null && next.spec.preference == null) return { ok: true, vm: toWireForm(next) };
   next.spec.template ??= {};
-  const { template } = next.spec;
-  template.spec ??= {} as VirtualMachineInstanceSpec;
-  template.metadata ??= {};
-  const { spec, metadata } = template;
-  ensureDomain(spec);
-  addDisksForVolumes(spec);
-  addDefaultNetwork(spec, config);
+  const { spec, metadata } = openTemplate(next.spec.template, config);
   const conflicts = applyLayers(TEMPLATE_SPEC, layers, spec, metadata);
   if (conflicts.length > 0) return { ok: false, conflicts };
   setInstanceSpecDefaults(spec, config);

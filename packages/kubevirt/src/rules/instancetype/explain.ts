@@ -1,13 +1,12 @@
 /** Which layer each field of an expanded virtual machine comes from: for `coracle expand`. */
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
-import type { ReadonlyVm, VirtualMachine, VirtualMachineInstanceSpec } from '../../kinds/kubevirt.ts';
+import type { ReadonlyVm, VirtualMachine } from '../../kinds/kubevirt.ts';
 import type { ClusterConfig } from '../machine-defaults/cluster-config.ts';
-import { addDefaultNetwork, addDisksForVolumes } from '../machine-defaults/implicit-devices.ts';
 import { setInstanceSpecDefaults } from '../machine-defaults/instance-defaults.ts';
 import { applyInstancetypeSpec } from './apply-instancetype.ts';
 import { applyPreferenceSpec } from './apply-preference.ts';
-import { ensureDomain, type Layers, TEMPLATE_SPEC } from './expand.ts';
+import { type Layers, openTemplate, TEMPLATE_SPEC } from './expand.ts';
 
 /** From the first to the last that may set a field. */
 export type FieldLayer = 'user' | 'webhook' | 'instancetype' | 'preference' | 'cluster default';
@@ -44,12 +43,7 @@ export function explainExpansion(input: ExplainInput): ExplainedField[] {
   if (input.submitted !== undefined) mark('user', input.submitted.spec.template ?? {});
   mark(input.submitted === undefined ? 'user' : 'webhook', template);
 
-  template.spec ??= {} as VirtualMachineInstanceSpec;
-  template.metadata ??= {};
-  const { spec, metadata } = template;
-  ensureDomain(spec);
-  addDisksForVolumes(spec);
-  addDefaultNetwork(spec, config);
+  const { spec, metadata } = openTemplate(template, config);
   mark('cluster default', template);
   if (instancetype !== undefined) {
     const conflicts = applyInstancetypeSpec(TEMPLATE_SPEC, { type: instancetype, preference }, spec, metadata);

@@ -30,7 +30,8 @@ export interface SourceRef {
   readonly name: string;
 }
 
-const KINDS: Record<MatcherField, { namespaced: ResourceType<SourceKind>; cluster: ResourceType<SourceKind> }> = {
+/** The kinds that a matcher may mean. */
+export const SOURCE_TYPES: Record<MatcherField, Record<'namespaced' | 'cluster', ResourceType<SourceKind>>> = {
   instancetype: {
     namespaced: VIRTUAL_MACHINE_INSTANCETYPES as ResourceType<SourceKind>,
     cluster: VIRTUAL_MACHINE_CLUSTER_INSTANCETYPES as ResourceType<SourceKind>,
@@ -46,7 +47,7 @@ const KINDS: Record<MatcherField, { namespaced: ResourceType<SourceKind>; cluste
  * empty; undefined for anything else (`unexpectedKindMessage` is the error).
  */
 export function sourceType(field: MatcherField, kind: string | undefined): ResourceType<SourceKind> | undefined {
-  const { namespaced, cluster } = KINDS[field];
+  const { namespaced, cluster } = SOURCE_TYPES[field];
   if (!kind) return cluster;
   const lower = kind.toLowerCase();
   return [namespaced, cluster].find((type) => lower === type.resource || lower === type.kind.toLowerCase());

@@ -3,13 +3,11 @@
 import { parseGoDuration } from '@coracle/apimachinery/meta/go-duration';
 import { hasEnded, isConditionTrue, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { ReadonlyMigration, ReadonlyVmi } from '../../kinds/kubevirt.ts';
-import { NODE_NAME_LABEL } from '../launcher/launcher-labels.ts';
+import { NODE_NAME_LABEL, WORKLOAD_UPDATE_ANNOTATION } from '../launcher/launcher-labels.ts';
 import { launcherImageOf } from '../machine-defaults/cluster-config.ts';
 import { type CarrierFacts, carrierOf } from './carrier.ts';
 import { hasPendingCondition, isMoving } from './pending-changes.ts';
 
-/** On the migrations made here. */
-export const WORKLOAD_UPDATE_ANNOTATION = 'kubevirt.io/workloadUpdateMigration';
 /** On an instance whose update is to be taken back. */
 export const ABORTION_ANNOTATION = 'kubevirt.io/testWorkloadUpdateMigrationAbortion';
 

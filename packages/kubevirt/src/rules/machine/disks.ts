@@ -7,24 +7,25 @@ import { addPlugRoom, isHotpluggable, placeHotpluggable } from './plug-room.ts';
 type ReadonlyDisk = DeepReadonly<Disk>;
 type ReadonlyVolume = DeepReadonly<Volume>;
 
+const isOneOf =
+  (...sources: readonly (keyof Volume)[]) =>
+  (volume: ReadonlyVolume | undefined): boolean =>
+    sources.some((source) => volume?.[source] !== undefined);
+
 /** Contents that are lost at stop: there is nothing to lose by caching them. */
-const isEphemeral = (volume: ReadonlyVolume | undefined): boolean =>
-  volume?.containerDisk !== undefined || volume?.emptyDisk !== undefined || volume?.ephemeral !== undefined;
-
+const isEphemeral = isOneOf('containerDisk', 'emptyDisk', 'ephemeral');
 /** ISO images of ours: read-only by nature. */
-const isImage = (volume: ReadonlyVolume | undefined): boolean =>
-  volume !== undefined &&
-  (volume.cloudInitNoCloud ??
-    volume.cloudInitConfigDrive ??
-    volume.sysprep ??
-    volume.configMap ??
-    volume.secret ??
-    volume.downwardAPI ??
-    volume.serviceAccount) !== undefined;
-
+const isImage = isOneOf(
+  'cloudInitNoCloud',
+  'cloudInitConfigDrive',
+  'sysprep',
+  'configMap',
+  'secret',
+  'downwardAPI',
+  'serviceAccount',
+);
 /** Volumes that become no disk of the guest. */
-const hasNoDisk = (volume: ReadonlyVolume): boolean =>
-  volume.memoryDump !== undefined || volume.containerPath !== undefined || volume.downwardMetrics !== undefined;
+const hasNoDisk = isOneOf('memoryDump', 'containerPath', 'downwardMetrics');
 
 const BUSES: readonly DiskBus[] = ['virtio', 'sata', 'scsi', 'usb'];
 const asBus = (text: string | undefined): DiskBus | undefined => BUSES.find((bus) => bus === text);

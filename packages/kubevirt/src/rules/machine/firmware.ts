@@ -1,8 +1,7 @@
 import { hasPersistentEfi } from '../backend-storage/backend-storage.ts';
 import { uuidV5 } from '../identity/firmware-identity.ts';
 import { RESUME_FROM } from '../memory-state/resume-request.ts';
-import { type MachinePlan, type PlanContext, PlanError } from './machine-plan.ts';
-import { plainText } from './plain-text.ts';
+import { type MachinePlan, type PlanContext, PlanError, plainText } from './machine-plan.ts';
 
 /** QEMU takes no argument longer than 128 KiB; the longest kernel command line is far below this. */
 const MAX_KERNEL_ARGS = 64 * 1024;

@@ -7,9 +7,9 @@ import {
   type PlanContext,
   PlanError,
   type PlannedInterface,
+  plainText,
   type Resolvers,
 } from './machine-plan.ts';
-import { plainText } from './plain-text.ts';
 import { freePlace } from './plug-room.ts';
 
 type ReadonlyInterface = DeepReadonly<Interface>;
@@ -68,30 +68,27 @@ export function configureInterfaces({ vmi, facts }: PlanContext, plan: MachinePl
       ...card,
       network: guestNetwork(network?.pod?.vmNetworkCIDR ?? DEFAULT_CIDR),
       ports: portsOf(nic),
-      dhcp: {
-        ...(nic.dhcpOptions?.bootFileName !== undefined && {
-          bootFile: plainText(`interface ${nic.name}: bootFileName`, nic.dhcpOptions.bootFileName, MAX_BOOT_FILE),
-        }),
-        ...(nic.dhcpOptions?.tftpServerName !== undefined && {
-          tftpServer: plainText(`interface ${nic.name}: tftpServerName`, nic.dhcpOptions.tftpServerName, MAX_OPTION),
-        }),
-        ...(searches.length > 0 && { searches }),
-        ...furtherOptions(nic),
-      },
+      dhcp: { ...dhcpOptionsOf(nic), ...(searches.length > 0 && { searches }) },
       ...(resolvers && { resolvers }),
     });
   }
 }
 
-/** Time servers and private options. */
-function furtherOptions({ name, dhcpOptions }: ReadonlyInterface): PlannedInterface['dhcp'] {
-  const { ntpServers = [], privateOptions = [] } = dhcpOptions ?? {};
+function dhcpOptionsOf({ name, dhcpOptions }: ReadonlyInterface): PlannedInterface['dhcp'] {
+  const { bootFileName, tftpServerName, ntpServers = [], privateOptions = [] } = dhcpOptions ?? {};
+  const bootFile = bootFileName && plainText(`interface ${name}: bootFileName`, bootFileName, MAX_BOOT_FILE);
+  const tftpServer = tftpServerName && plainText(`interface ${name}: tftpServerName`, tftpServerName, MAX_OPTION);
   let bytes = 4 * ntpServers.length;
   for (const { option, value } of privateOptions)
     bytes += 2 + plainText(`interface ${name}: private option ${option}`, value, MAX_OPTION).length;
   if (bytes > MAX_FURTHER)
     throw new PlanError(`interface ${name}: ntpServers and privateOptions have more than ${MAX_FURTHER} bytes`);
-  return { ...(ntpServers.length > 0 && { ntpServers }), ...(privateOptions.length > 0 && { privateOptions }) };
+  return {
+    ...(bootFile !== undefined && { bootFile }),
+    ...(tftpServer !== undefined && { tftpServer }),
+    ...(ntpServers.length > 0 && { ntpServers }),
+    ...(privateOptions.length > 0 && { privateOptions }),
+  };
 }
 
 /** The card on the network of Pods: behind address translation, with ports that are forwarded. */
