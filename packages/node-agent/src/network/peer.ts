@@ -1,12 +1,12 @@
 /**
  * Who is at the other end of a connection between two agents: both show a certificate with the name of their node, of
- * the cluster's CA or the one that is kept for agents, and each checks the other's. TLS 1.3. A node's certificate is for clients by its usage; here it serves
- * on both ends, so the chain is checked by us and not by the rules for web servers.
+ * the cluster's CA or the one that is kept for agents, and each checks the other's. TLS 1.3. A node's certificate is for
+ * clients by its usage; here it serves on both ends, so the chain is checked by us and not by the rules for web servers.
  */
 import { X509Certificate } from 'node:crypto';
-import type { TLSSocket } from 'node:tls';
-import { connect } from 'node:tls';
+import { connect, type TLSSocket } from 'node:tls';
 import type { Clock } from '@coracle/runtime/clock/clock';
+import { awaitConnection } from './await-connection.ts';
 
 /** What an agent proves its node's name with. */
 export interface PeerIdentity {
@@ -61,54 +61,19 @@ export function peerProblem(
   return undefined;
 }
 
-export interface PeerTarget {
-  readonly host: string;
-  readonly port: number;
-  readonly nodeName: string;
-}
-
 /** Connects to the agent of a node; rejects unless it is that one. */
-export function connectPeer(
-  target: PeerTarget,
+export async function connectPeer(
+  { host, port, nodeName }: { readonly host: string; readonly port: number; readonly nodeName: string },
   options: { readonly identity: PeerIdentity; readonly clock: Clock; readonly signal: AbortSignal },
 ): Promise<TLSSocket> {
   const { identity, clock, signal } = options;
   const { certificate, key } = identity.pair();
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason as Error);
-    const socket = connect({
-      host: target.host,
-      port: target.port,
-      cert: certificate,
-      key,
-      minVersion: 'TLSv1.3',
-      rejectUnauthorized: false,
-    });
-    const finish = (error?: Error): void => {
-      cancel();
-      signal.removeEventListener('abort', onAbort);
-      socket.removeListener('error', finish);
-      socket.on('error', () => {});
-      if (!error) {
-        resolve(socket);
-        return;
-      }
-      socket.destroy();
-      reject(error);
-    };
-    const onAbort = (): void => finish(signal.reason as Error);
-    const cancel = clock.schedule(CONNECT_MS, () =>
-      finish(new Error(`node ${target.nodeName} did not answer within ${CONNECT_MS} ms`)),
-    );
-    signal.addEventListener('abort', onAbort, { once: true });
-    socket.once('error', finish);
-    socket.once('secureConnect', () => {
-      const problem = peerProblem(socket, { ca: identity.ca, nodeName: target.nodeName, now: clock.now() });
-      finish(
-        problem === undefined
-          ? undefined
-          : new Error(`${target.host}:${target.port} is not node ${target.nodeName}: ${problem}`),
-      );
-    });
-  });
+  signal.throwIfAborted();
+  const socket = connect({ host, port, cert: certificate, key, minVersion: 'TLSv1.3', rejectUnauthorized: false });
+  const late = `node ${nodeName} did not answer within ${CONNECT_MS} ms`;
+  await awaitConnection(socket, 'secureConnect', { clock, timeoutMs: CONNECT_MS, late, signal });
+  const problem = peerProblem(socket, { ca: identity.ca, nodeName, now: clock.now() });
+  if (problem === undefined) return socket;
+  socket.destroy();
+  throw new Error(`${host}:${port} is not node ${nodeName}: ${problem}`);
 }

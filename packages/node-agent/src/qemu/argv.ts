@@ -7,7 +7,7 @@ import type { DeviceSpec, MachinePlan, PlannedDisk } from '@coracle/kubevirt/rul
 import { nodeNumber } from '@coracle/kubevirt/rules/machine/plug-disk';
 import { pluggedCard } from './cards.ts';
 import { escapeOption, optionText } from './option-text.ts';
-import { createPciSlots } from './pci-slots.ts';
+import { createPciSlots, type NextSlot } from './pci-slots.ts';
 
 /** A disk file ready for QEMU. Names are relative to the VM's directory or absolute, and ours. */
 export interface DiskFile {
@@ -31,7 +31,7 @@ export interface BackingFile {
 }
 
 /** What the preparation of a VM found and made. */
-export interface MachineLayout {
+interface MachineLayout {
   readonly binary: string;
   /** Absolute: also tells our processes from others in a process list. */
   readonly pidFile: string;
@@ -66,6 +66,9 @@ export const VM_FILES = {
   saveOut: 'save-out.sock',
 } as const;
 
+/** What a QEMU may not do, whoever has taken it over. */
+export const SANDBOX = 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny';
+
 /** The memory that can be plugged. Its slot is one that no other device is given. */
 export const HOT_MEMORY = { device: 'hot-memory0', backend: 'hot-memory0-pages' } as const;
 
@@ -74,7 +77,7 @@ export const HOT_MEMORY = { device: 'hot-memory0', backend: 'hot-memory0-pages' 
  * guest from starting. QEMU starts stopped (-S): the agent lets the guest run once everything is recorded.
  */
 export function qemuArgv(plan: MachinePlan, layout: MachineLayout): string[] {
-  const slots = createPciSlots(pciBusOf(plan), countPci(plan));
+  const nextSlot = createPciSlots(pciBusOf(plan), countPci(plan));
   return [
     ...machineArgs(plan, layout),
     '-chardev',
@@ -83,54 +86,36 @@ export function qemuArgv(plan: MachinePlan, layout: MachineLayout): string[] {
     'chardev=qmp,mode=control',
     ...bootArgs(plan, layout),
     ...consoleArgs(plan),
-    ...boardArgs(plan, layout, slots),
-    ...diskArgs(plan, layout, slots),
-    ...networkArgs(plan, slots),
+    ...boardArgs(plan, layout, nextSlot),
+    ...diskArgs(plan, layout, nextSlot),
+    ...networkArgs(plan, nextSlot),
     ...(layout.incoming ? ['-incoming', 'defer'] : []),
     '-msg',
     'timestamp=on',
   ];
 }
 
-type PciSlots = ReturnType<typeof createPciSlots>;
-
-const isPcie = ({ machine }: MachinePlan): boolean => !/^(pc-)?i440fx|^pc$|^pc-i440fx/.test(machine.type);
+const isPcie = ({ machine }: MachinePlan): boolean => !/^(pc-)?i440fx|^pc$/.test(machine.type);
 const pciBusOf = (plan: MachinePlan): string => (isPcie(plan) ? 'pcie.0' : 'pci.0');
 const json = (value: unknown): string => JSON.stringify(value);
 const device = (spec: Record<string, unknown>): string[] => ['-device', json(spec)];
 
 /** Processors, memory, clock, and what QEMU does at a reboot or a panic. */
 function machineArgs(plan: MachinePlan, layout: MachineLayout): string[] {
-  const argv: string[] = [
-    layout.binary,
-    '-name',
-    optionText([
-      ['guest', plan.name],
-      ['debug-threads', 'on'],
-    ]),
-  ];
+  const features = plan.cpu.features.map(({ name, value }) => `${name}=${escapeOption(value)}`);
+  const argv = [layout.binary, '-name', optionText(Object.entries({ guest: plan.name, 'debug-threads': 'on' }))];
   argv.push('-no-user-config', '-nodefaults', '-S', '-pidfile', layout.pidFile);
   argv.push('-uuid', plan.uuid);
-  if (plan.sandbox) argv.push('-sandbox', 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny');
+  if (plan.sandbox) argv.push('-sandbox', SANDBOX);
   argv.push('-machine', machineText(plan));
   argv.push('-accel', plan.accelerator === 'kvm' ? 'kvm' : 'tcg,thread=multi');
-  argv.push(
-    '-cpu',
-    [plan.cpu.model, ...plan.cpu.features.map(({ name, value }) => `${name}=${escapeOption(value)}`)].join(','),
-  );
+  argv.push('-cpu', [plan.cpu.model, ...features].join(','));
   argv.push('-smp', smpText(plan));
   argv.push('-m', memoryText(plan));
   for (const { type, fields } of plan.smbios) argv.push('-smbios', `type=${type},${optionText(fields)}`);
   argv.push('-rtc', optionText(Object.entries({ ...plan.rtc, ...(plan.clock && { base: 'localtime' }) })));
   for (const { driver, property, value } of plan.globals)
-    argv.push(
-      '-global',
-      optionText([
-        ['driver', driver],
-        ['property', property],
-        ['value', value],
-      ]),
-    );
+    argv.push('-global', optionText(Object.entries({ driver, property, value })));
   argv.push('-boot', 'strict=on');
   argv.push('-action', `reboot=${plan.rebootPolicy === 'terminate' ? 'shutdown' : 'reset'},shutdown=pause,panic=pause`);
   if (plan.watchdogAction) argv.push('-action', `watchdog=${plan.watchdogAction}`);
@@ -138,28 +123,22 @@ function machineArgs(plan: MachinePlan, layout: MachineLayout): string[] {
 }
 
 /** Firmware, or the kernel that is started without one. */
-function bootArgs(plan: MachinePlan, layout: MachineLayout): string[] {
+function bootArgs({ firmware, kernelBoot }: MachinePlan, { efiVars, kernel, initrd }: MachineLayout): string[] {
   const argv: string[] = [];
-  if (plan.firmware.kind === 'efi' && layout.efiVars !== undefined) {
-    argv.push(
-      '-blockdev',
-      json({
-        'node-name': 'efi-code',
-        driver: 'raw',
-        'read-only': true,
-        file: { driver: 'file', filename: plan.firmware.code },
-      }),
-    );
-    argv.push(
-      '-blockdev',
-      json({ 'node-name': 'efi-vars', driver: 'raw', file: { driver: 'file', filename: layout.efiVars } }),
-    );
+  if (firmware.kind === 'efi' && efiVars !== undefined) {
+    const fileNode = (name: string, filename: string) => ({
+      'node-name': name,
+      driver: 'raw',
+      file: { driver: 'file', filename },
+    });
+    argv.push('-blockdev', json({ ...fileNode('efi-code', firmware.code), 'read-only': true }));
+    argv.push('-blockdev', json(fileNode('efi-vars', efiVars)));
   }
-  if (plan.kernelBoot && layout.kernel !== undefined) {
-    argv.push('-kernel', layout.kernel);
-    if (plan.kernelBoot.args !== undefined) argv.push('-append', plan.kernelBoot.args);
+  if (kernelBoot && kernel !== undefined) {
+    argv.push('-kernel', kernel);
+    if (kernelBoot.args !== undefined) argv.push('-append', kernelBoot.args);
   }
-  if (plan.kernelBoot && layout.initrd !== undefined) argv.push('-initrd', layout.initrd);
+  if (kernelBoot && initrd !== undefined) argv.push('-initrd', initrd);
   return argv;
 }
 
@@ -179,50 +158,37 @@ function consoleArgs(plan: MachinePlan): string[] {
 }
 
 /** Devices of the board, pluggable memory, TPM, the guest agent's channel, random numbers. */
-function boardArgs(plan: MachinePlan, layout: MachineLayout, slots: PciSlots): string[] {
+function boardArgs(plan: MachinePlan, layout: MachineLayout, nextSlot: NextSlot): string[] {
   const argv: string[] = [];
+  const bus = pciBusOf(plan);
   if (plan.generationId !== undefined)
     argv.push(...device({ driver: 'vmgenid', id: 'generation0', guid: plan.generationId }));
   for (const spec of plan.devices) {
-    if (hasOwnSlot(spec)) argv.push(...device({ ...spec, bus: pciBusOf(plan) }));
-    else argv.push(...device(isPci(spec) ? { ...spec, ...slots.next() } : spec));
+    if (hasOwnSlot(spec)) argv.push(...device({ ...spec, bus }));
+    else argv.push(...device(isPci(spec) ? { ...spec, ...nextSlot() } : spec));
   }
   if (plan.hotMemory) {
+    const { backend: memdev, device: id } = HOT_MEMORY;
     const size = plan.hotMemory.bytes;
-    argv.push('-object', json({ 'qom-type': 'memory-backend-ram', id: HOT_MEMORY.backend, size, reserve: false }));
-    argv.push(
-      ...device({
-        driver: 'virtio-mem-pci',
-        id: HOT_MEMORY.device,
-        memdev: HOT_MEMORY.backend,
-        bus: pciBusOf(plan),
-        addr: '0x1.0x0',
-      }),
-    );
+    argv.push('-object', json({ 'qom-type': 'memory-backend-ram', id: memdev, size, reserve: false }));
+    argv.push(...device({ driver: 'virtio-mem-pci', id, memdev, bus, addr: '0x1.0x0' }));
   }
   if (plan.tpm && layout.tpmSocket !== undefined) {
     argv.push('-chardev', `socket,id=tpm0-control,path=${layout.tpmSocket}`);
     argv.push('-tpmdev', 'emulator,id=tpm0,chardev=tpm0-control');
     argv.push(...device({ driver: plan.tpm.model, id: 'tpm0-device', tpmdev: 'tpm0' }));
   }
+  const channel = { bus: 'virtio-serial0.0', chardev: 'agent0', name: 'org.qemu.guest_agent.0' };
   argv.push('-chardev', `socket,id=agent0,path=${VM_FILES.guestAgent},server=on,wait=off`);
-  argv.push(
-    ...device({
-      driver: 'virtserialport',
-      id: 'agent-port0',
-      bus: 'virtio-serial0.0',
-      chardev: 'agent0',
-      name: 'org.qemu.guest_agent.0',
-    }),
-  );
+  argv.push(...device({ driver: 'virtserialport', id: 'agent-port0', ...channel }));
   if (plan.rng) {
     argv.push('-object', json({ 'qom-type': 'rng-random', id: 'rng0-source', filename: '/dev/urandom' }));
-    argv.push(...device({ driver: 'virtio-rng-pci', id: 'rng0', rng: 'rng0-source', ...slots.next() }));
+    argv.push(...device({ driver: 'virtio-rng-pci', id: 'rng0', rng: 'rng0-source', ...nextSlot() }));
   }
   return argv;
 }
 
-function diskArgs(plan: MachinePlan, layout: MachineLayout, slots: PciSlots): string[] {
+function diskArgs(plan: MachinePlan, layout: MachineLayout, nextSlot: NextSlot): string[] {
   const argv: string[] = [];
   let sata = 0;
   for (const [index, disk] of plan.disks.entries()) {
@@ -235,23 +201,20 @@ function diskArgs(plan: MachinePlan, layout: MachineLayout, slots: PciSlots): st
       // q35 brings six ports of its own; every further six need a controller.
       const controller = Math.floor(sata / 6) - (isPcie(plan) ? 1 : 0);
       if (controller >= 0 && sata % 6 === 0)
-        argv.push(...device({ driver: 'ich9-ahci', id: `ahci${controller}`, ...slots.next() }));
+        argv.push(...device({ driver: 'ich9-ahci', id: `ahci${controller}`, ...nextSlot() }));
       place = { bus: controller < 0 ? `ide.${sata % 6}` : `ahci${controller}.${sata % 6}` };
       sata++;
-    } else place = disk.bus === 'scsi' ? { bus: 'scsi0.0' } : disk.bus === 'usb' ? { bus: 'usb.0' } : slots.next();
+    } else place = disk.bus === 'virtio' ? nextSlot() : { bus: disk.bus === 'scsi' ? 'scsi0.0' : 'usb.0' };
     argv.push(...device(diskDevice(disk, file ? node : undefined, place)));
   }
   return argv;
 }
 
-function networkArgs(plan: MachinePlan, slots: PciSlots): string[] {
-  const argv: string[] = [];
-  for (const nic of plan.interfaces) {
+const networkArgs = (plan: MachinePlan, nextSlot: NextSlot): string[] =>
+  plan.interfaces.flatMap((nic) => {
     const { netdev, device: card } = pluggedCard(nic, plan.hostname);
-    argv.push('-netdev', json(netdev), ...device({ ...card, ...(nic.place ?? slots.next()) }));
-  }
-  return argv;
-}
+    return ['-netdev', json(netdev), ...device({ ...card, ...(nic.place ?? nextSlot()) })];
+  });
 
 /** With room for more sockets QEMU counts the topology by what there could be. */
 function smpText({ cpu: { sockets, cores, threads, maxSockets } }: MachinePlan): string {
@@ -327,20 +290,14 @@ function blockNode(node: string, disk: PlannedDisk, file: DiskFile): Record<stri
 
 /** A layer of a pool may be written to by a merge: its file follows what is said of the layer. */
 function backingNode(node: string, { file, format, tag, backing }: BackingFile): Record<string, unknown> {
-  const below = format === 'qcow2' && { backing: backing ? backingNode(node, backing) : null };
-  if (tag === undefined)
-    return {
-      driver: format,
-      'read-only': true,
-      file: { driver: 'file', filename: file, 'read-only': true },
-      ...below,
-    };
+  const name = `${node}-${tag}`;
+  const ownFile = { driver: 'file', filename: file };
   return {
-    'node-name': `${node}-${tag}`,
+    ...(tag !== undefined && { 'node-name': name }),
     driver: format,
     'read-only': true,
-    file: { driver: 'file', 'node-name': `${node}-${tag}-f`, filename: file },
-    ...below,
+    file: { ...ownFile, ...(tag === undefined ? { 'read-only': true } : { 'node-name': `${name}-f` }) },
+    ...(format === 'qcow2' && { backing: backing ? backingNode(node, backing) : null }),
   };
 }
 

@@ -11,7 +11,7 @@ import { access, constants, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { run } from '@coracle/runtime/process/run';
 
-export interface KvmProbeResult {
+interface KvmProbeResult {
   readonly works: boolean;
   readonly why: string;
 }
@@ -32,7 +32,7 @@ const LIMIT_MS = 2000;
 const END = [0xb0, VALUE, 0xe6, 0xf4, 0xeb, 0xfe];
 
 /** A boot sector: `sti; hlt` (waits for the timer interrupt), then the end. */
-export function probeDisk(): Uint8Array {
+function probeDisk(): Uint8Array {
   const disk = new Uint8Array(DISK_SIZE);
   disk.set([0xfb, 0xf4, ...END]);
   disk.set([0x55, 0xaa], SECTOR - 2);
@@ -53,7 +53,7 @@ const word = (value: number): readonly number[] => [value & 0xff, (value >>> 8) 
 const long = (value: number): readonly number[] => [...word(value), ...word(value >>> 16)];
 
 /** A ROM that takes the firmware's place: protected mode, `iret` there, then the end. */
-export function startCode(): Uint8Array {
+function startCode(): Uint8Array {
   const rom = new Uint8Array(ROM_SIZE);
   rom.set([0xe9, ...word(-RESET_VECTOR - 3)], RESET_VECTOR); // jmp to offset 0
   rom.set([

@@ -13,9 +13,10 @@ import { run } from '@coracle/runtime/process/run';
 import { spawnDetached } from '@coracle/runtime/process/spawn-detached';
 import { terminate } from '@coracle/runtime/process/terminate';
 import { connectQmp, type QmpConnection, QmpError } from '../qmp/qmp-connection.ts';
+import { SANDBOX } from './argv.ts';
 import { probeKvm } from './kvm-probe.ts';
 
-export interface FactsOptions {
+interface FactsOptions {
   /** Where the answer is kept, and where the probe works. */
   readonly directory: string;
   readonly clock: Clock;
@@ -81,7 +82,7 @@ const BEHAVIOUR =
   /^(check|enforce|migratable|hypervisor|host-.*|hv-.*|kvm.*|tcg-.*|x-.*|.*-cache|.*-auto-level|fill-mtrr-mask|cpuid-0xb|vmware-cpuid-freq|pmu)$/;
 
 /** What an emulated processor can have: QEMU's names of the properties that are on, aliases too. */
-export const processorFeatures = (props: Readonly<Record<string, unknown>>): string[] =>
+const processorFeatures = (props: Readonly<Record<string, unknown>>): string[] =>
   Object.keys(props)
     .filter((name) => props[name] === true && !BEHAVIOUR.test(name))
     .sort();
@@ -89,11 +90,8 @@ export const processorFeatures = (props: Readonly<Record<string, unknown>>): str
 /** What an accelerated processor can have: QEMU's names of what the host's own has. */
 async function hostFeatures(known: readonly string[]): Promise<string[]> {
   const plain = (name: string): string => name.replace(/[._]/g, '-');
-  const flags =
-    /^flags\s*:(.*)$/m
-      .exec(await readFile('/proc/cpuinfo', 'utf8'))?.[1]
-      ?.trim()
-      .split(/\s+/) ?? [];
+  const [, line = ''] = /^flags\s*:(.*)$/m.exec(await readFile('/proc/cpuinfo', 'utf8')) ?? [];
+  const flags = line.trim().split(/\s+/);
   // Linux says pni where everybody else says sse3.
   const offered = new Set([...flags.map(plain), ...(flags.includes('pni') ? ['sse3'] : [])]);
   return known.filter((name) => offered.has(plain(name)) && !BEHAVIOUR.test(name));
@@ -117,12 +115,10 @@ export async function efiOf(): Promise<Pick<NodeFacts, 'efi'>> {
   return {};
 }
 
-const SANDBOX = ['-sandbox', 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny'];
-
 /** Starts a machine without processors' work to do and asks it. Tried with the sandbox first, then without. */
 async function askQemu(binary: string, options: FactsOptions): Promise<Omit<NodeFacts, 'accelerator'>> {
   try {
-    return { ...(await askOnce(binary, SANDBOX, options)), sandbox: true };
+    return { ...(await askOnce(binary, ['-sandbox', SANDBOX], options)), sandbox: true };
   } catch (error) {
     options.signal.throwIfAborted();
     options.log.warn('qemu does not start with its sandbox', { error: String(error) });
@@ -178,13 +174,13 @@ async function askOnce(
     const cpu = await qmp
       .execute('query-cpu-model-expansion', { type: 'full', model: { name: 'max' } })
       .catch(() => undefined);
-    const aliases: Record<string, string> = Object.create(null) as Record<string, string>;
-    for (const machine of machines) if (machine.alias !== undefined) aliases[machine.alias] = machine.name;
     return {
       architecture: 'amd64',
       qemuVersion: `${qemu.major}.${qemu.minor}.${qemu.micro}`,
       machineTypes: machines.map((machine) => machine.name).sort(),
-      machineAliases: { ...aliases },
+      machineAliases: Object.fromEntries(
+        machines.flatMap(({ alias, name }) => (alias === undefined ? [] : [[alias, name]])),
+      ),
       cpuModels: models.map((model) => model.name).sort(),
       cpuFeatures: Object.keys(cpu?.model.props ?? {}).sort(),
       offeredCpuFeatures: processorFeatures(cpu?.model.props ?? {}),

@@ -18,7 +18,7 @@ export type RunState =
   | 'guest-panicked'
   | 'colo';
 
-export interface BlockInfo {
+interface BlockInfo {
   readonly device: string;
   readonly qdev?: string;
   readonly 'io-status'?: 'ok' | 'failed' | 'nospace';
@@ -70,9 +70,29 @@ export interface MigrationInfo {
   };
 }
 
+type PlainCommand =
+  | 'qmp_capabilities'
+  | 'stop'
+  | 'cont'
+  | 'quit'
+  | 'system_powerdown'
+  | 'system_reset'
+  | 'migrate_cancel'
+  | 'migrate-start-postcopy'
+  | 'nbd-server-stop';
+type CommandById =
+  | 'device_del'
+  | 'blockdev-close-tray'
+  | 'blockdev-remove-medium'
+  | 'object-del'
+  | 'netdev_del'
+  | 'job-cancel'
+  | 'job-dismiss';
+
 /** Command name -> arguments and result. `undefined` arguments mean the command takes none. */
-export interface QmpCommands {
-  qmp_capabilities: { args: undefined; result: object };
+export interface QmpCommands
+  extends Record<PlainCommand, { args: undefined; result: object }>,
+    Record<CommandById, { args: { id: string }; result: object }> {
   'query-status': { args: undefined; result: { status: RunState; running: boolean } };
   'query-uuid': { args: undefined; result: { UUID: string } };
   'query-version': { args: undefined; result: { qemu: { major: number; minor: number; micro: number } } };
@@ -82,39 +102,25 @@ export interface QmpCommands {
   'query-chardev': { args: undefined; result: { label: string; filename: string; 'frontend-open': boolean }[] };
   'query-balloon': { args: undefined; result: { actual: number } };
   'query-migrate': { args: undefined; result: MigrationInfo };
-  'query-machines': {
-    args: undefined;
-    result: { name: string; alias?: string; deprecated?: boolean; 'is-default'?: boolean }[];
-  };
-  'query-cpu-definitions': { args: undefined; result: { name: string; deprecated?: boolean }[] };
+  'query-machines': { args: undefined; result: { name: string; alias?: string }[] };
+  'query-cpu-definitions': { args: undefined; result: { name: string }[] };
   'query-cpu-model-expansion': {
     args: { type: 'static' | 'full'; model: { name: string } };
     result: { model: { name: string; props?: Record<string, unknown> } };
   };
   'query-hotpluggable-cpus': { args: undefined; result: HotpluggableCpu[] };
   device_add: { args: { driver: string; id: string } & Readonly<Record<string, unknown>>; result: object };
-  device_del: { args: { id: string }; result: object };
   'blockdev-open-tray': { args: { id: string; force: boolean }; result: object };
-  'blockdev-close-tray': { args: { id: string }; result: object };
   'blockdev-insert-medium': { args: { id: string; 'node-name': string }; result: object };
-  'blockdev-remove-medium': { args: { id: string }; result: object };
   'chardev-add': { args: { id: string; backend: SocketBackend }; result: object };
   'object-add': { args: { 'qom-type': string; id: string } & Readonly<Record<string, unknown>>; result: object };
-  'object-del': { args: { id: string }; result: object };
   'qom-list': { args: { path: string }; result: { name: string; type: string }[] };
   'qom-get': { args: { path: string; property: string }; result: unknown };
   'qom-set': { args: { path: string; property: string; value: unknown }; result: object };
   'query-memory-devices': { args: undefined; result: { type: string; data: { id?: string; size: number } }[] };
   netdev_add: { args: { type: string; id: string } & Readonly<Record<string, unknown>>; result: object };
-  netdev_del: { args: { id: string }; result: object };
   set_link: { args: { name: string; up: boolean }; result: object };
-  'query-kvm': { args: undefined; result: { enabled: boolean; present: boolean } };
   'qom-list-types': { args: { implements?: string; abstract?: boolean }; result: { name: string }[] };
-  stop: { args: undefined; result: object };
-  cont: { args: undefined; result: object };
-  quit: { args: undefined; result: object };
-  system_powerdown: { args: undefined; result: object };
-  system_reset: { args: undefined; result: object };
   'dump-guest-memory': { args: { paging: boolean; protocol: string; detach: boolean }; result: object };
   'query-dump': { args: undefined; result: { status: 'none' | 'active' | 'completed' | 'failed' } };
   screendump: { args: { filename: string }; result: object };
@@ -126,12 +132,9 @@ export interface QmpCommands {
   };
   'migrate-set-parameters': { args: Record<string, unknown>; result: object };
   'migrate-incoming': { args: { uri: string }; result: object };
-  migrate: { args: { uri: string; blk?: boolean; inc?: boolean }; result: object };
-  migrate_cancel: { args: undefined; result: object };
-  'migrate-start-postcopy': { args: undefined; result: object };
+  migrate: { args: { uri: string }; result: object };
   'migrate-continue': { args: { state: string }; result: object };
   'nbd-server-start': { args: { addr: UnixAddress; 'max-connections'?: number }; result: object };
-  'nbd-server-stop': { args: undefined; result: object };
   'block-export-add': {
     args: { type: 'nbd'; id: string; 'node-name': string; name: string; writable: boolean };
     result: object;
@@ -152,8 +155,6 @@ export interface QmpCommands {
     result: object;
   };
   'query-jobs': { args: undefined; result: { id: string; type: string; status: string; error?: string }[] };
-  'job-cancel': { args: { id: string }; result: object };
-  'job-dismiss': { args: { id: string }; result: object };
   'blockdev-mirror': {
     args: {
       'job-id': string;
@@ -184,13 +185,13 @@ export interface QmpCommands {
 }
 
 /** A unix socket as QEMU names it. */
-export interface UnixAddress {
+interface UnixAddress {
   readonly type: 'unix';
   readonly data: { readonly path: string };
 }
 
 /** A character device that listens on a unix socket. */
-export interface SocketBackend {
+interface SocketBackend {
   readonly type: 'socket';
   readonly data: { readonly addr: UnixAddress; readonly server: boolean; readonly wait: boolean };
 }

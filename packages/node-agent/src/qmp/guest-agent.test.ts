@@ -49,7 +49,7 @@ async function fakeAgent(
       const text = answer(question, socket);
       if (text !== undefined) socket.write(text);
     });
-    socket.on('data', (chunk: Buffer) => reader.push(chunk));
+    socket.on('data', (chunk: Buffer) => reader(chunk));
   });
   await new Promise<void>((done) => server!.listen(path, done));
   return path;
@@ -77,10 +77,7 @@ test('a refusal carries the words of the agent', async () => {
   await assert.rejects(
     agent.converse((ask) => ask('guest-x')),
     (error: QmpError) => {
-      assert.deepEqual(
-        [error.failure, error.errorClass, error.message],
-        ['refused', 'CommandNotFound', 'guest-x: no such thing'],
-      );
+      assert.deepEqual([error.failure, error.message], ['refused', 'guest-x: no such thing']);
       return true;
     },
   );

@@ -16,7 +16,7 @@ const MAX_LINES = 64;
 /** Bytes of one conversation, empty lines among them. */
 const MAX_BYTES = 16 * 1024 * 1024;
 const CONNECT_MS = 2000;
-export const GUEST_AGENT_TIMEOUT_MS = 5000;
+const GUEST_AGENT_TIMEOUT_MS = 5000;
 /** Conversations that may wait for the one that goes on: QEMU serves one client of the port at a time. */
 const MAX_WAITING = 16;
 /** The agent answers it, so what follows is an answer to us; on the wire 0xFF, which is no UTF-8. */
@@ -59,15 +59,14 @@ export function createGuestAgent(
       line.send({ execute: 'guest-sync-delimited', arguments: { id } });
       const limit = clock.monotonic() + GUEST_AGENT_TIMEOUT_MS;
       for (;;) {
-        const left = limit - clock.monotonic();
-        const answer = await line.next('guest-sync-delimited', Math.max(0, left));
+        const answer = await line.next('guest-sync-delimited', Math.max(0, limit - clock.monotonic()));
         if (answer['return'] === id) break;
       }
       return await talk(async (command, args, { timeoutMs = GUEST_AGENT_TIMEOUT_MS } = {}) => {
         line.send({ execute: command, ...(args && { arguments: args }) });
         const answer = await line.next(command, timeoutMs);
-        const { error } = answer as { error?: { desc?: unknown; class?: unknown } };
-        if (error) throw new QmpError('refused', `${command}: ${String(error.desc)}`, String(error.class ?? ''));
+        const { error } = answer as { error?: { desc?: unknown } };
+        if (error) throw new QmpError('refused', `${command}: ${String(error.desc)}`);
         return answer['return'];
       });
     } finally {
@@ -123,7 +122,7 @@ function openLine(socket: Socket, clock: Clock, signal: AbortSignal) {
       if (failure) return;
       bytes += chunk.length;
       if (bytes > MAX_BYTES) throw new Error(`more than ${MAX_BYTES} bytes in one conversation`);
-      reader.push(chunk);
+      reader(chunk);
     } catch (error) {
       fail(error instanceof Error ? error.message : 'protocol error');
       // Not one more byte is taken from a guest that talks like this.

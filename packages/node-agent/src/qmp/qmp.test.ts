@@ -7,9 +7,8 @@ import { afterEach, beforeEach, test } from 'node:test';
 import { systemClock } from '../../../runtime/src/clock/clock.ts';
 import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.ts';
 import type { QmpEvent } from './commands.ts';
-import { keepQmp } from './keep-qmp.ts';
 import { createLineReader } from './line-reader.ts';
-import { connectQmp, type QmpError } from './qmp-connection.ts';
+import { connectQmp, keepQmp, type QmpError } from './qmp-connection.ts';
 import { connectUnix } from './unix-socket.ts';
 
 const GREETING = '{"QMP":{"version":{},"capabilities":[]}}\r\n';
@@ -43,7 +42,7 @@ async function fakeQemu(
       const text = execute === 'qmp_capabilities' ? `{"return":{},"id":${id}}\n` : answer(execute, id, socket);
       if (text !== undefined) socket.write(text);
     });
-    socket.on('data', (chunk: Buffer) => reader.push(chunk));
+    socket.on('data', (chunk: Buffer) => reader(chunk));
   });
   await new Promise<void>((done) => server?.listen(path, done));
   return path;
@@ -68,7 +67,7 @@ test('execute() throws QEMU error text and class', async () => {
   const path = await fakeQemu((_, id) => `{"error":{"class":"GenericError","desc":"no"},"id":${id}}\n`);
   const qmp = await connectQmp(path, { clock: systemClock, signal });
   await assert.rejects(qmp.execute('cont'), (error: QmpError) => {
-    assert.deepEqual([error.failure, error.errorClass, error.message], ['refused', 'GenericError', 'cont: no']);
+    assert.deepEqual([error.failure, error.message], ['refused', 'cont: no']);
     return true;
   });
   qmp.close();
@@ -130,9 +129,9 @@ test('closing rejects what is in flight', async () => {
 test('the line reader joins pieces, drops CR and blank lines, and enforces its bound', () => {
   const lines: string[] = [];
   const reader = createLineReader(10, (line) => lines.push(line));
-  for (const piece of ['ab', 'c\r\n\nd', 'é\n', '']) reader.push(new TextEncoder().encode(piece));
+  for (const piece of ['ab', 'c\r\n\nd', 'é\n', '']) reader(new TextEncoder().encode(piece));
   assert.deepEqual(lines, ['abc', 'dé']);
-  assert.throws(() => reader.push(new Uint8Array(11).fill(65)), /longer than 10 bytes/);
+  assert.throws(() => reader(new Uint8Array(11).fill(65)), /longer than 10 bytes/);
 });
 
 test('keepQmp() connects again after a loss and stops with its signal', async () => {

@@ -6,6 +6,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { createConnection, type Socket } from 'node:net';
 import { basename, dirname } from 'node:path';
 import type { Clock } from '@coracle/runtime/clock/clock';
+import { awaitConnection } from '../network/await-connection.ts';
 
 const MAX_SUN_PATH = 107;
 
@@ -22,28 +23,10 @@ export async function connectUnix(
     target = `/proc/self/fd/${directory.fd}/${basename(path)}`;
   }
   try {
-    return await new Promise<Socket>((resolve, reject) => {
-      const socket = createConnection({ path: target });
-      const finish = (error?: Error): void => {
-        cancel();
-        options.signal.removeEventListener('abort', onAbort);
-        socket.removeListener('error', finish);
-        if (!error) {
-          resolve(socket);
-          return;
-        }
-        socket.on('error', () => {});
-        socket.destroy();
-        reject(error);
-      };
-      const onAbort = (): void => finish(options.signal.reason as Error);
-      const cancel = options.clock.schedule(options.timeoutMs, () =>
-        finish(new Error(`${basename(path)}: no connection within ${options.timeoutMs} ms`)),
-      );
-      options.signal.addEventListener('abort', onAbort, { once: true });
-      socket.once('error', finish);
-      socket.once('connect', () => finish());
-    });
+    const socket = createConnection({ path: target });
+    const late = `${basename(path)}: no connection within ${options.timeoutMs} ms`;
+    await awaitConnection(socket, 'connect', { ...options, late });
+    return socket;
   } finally {
     await directory?.close();
   }

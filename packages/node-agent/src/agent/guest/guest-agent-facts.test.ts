@@ -80,7 +80,7 @@ function agentOf(answers: Record<string, unknown>, asked: string[] = []): GuestA
   const ask: AskGuestAgent = async (command) => {
     asked.push(command);
     if (Object.hasOwn(answers, command)) return answers[command];
-    throw new QmpError('refused', `${command}: not found`, 'CommandNotFound');
+    throw new QmpError('refused', `${command}: not found`);
   };
   return { converse: (talk) => talk(ask) };
 }
