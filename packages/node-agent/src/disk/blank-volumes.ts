@@ -5,19 +5,18 @@ import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { quantityToBytes } from '@coracle/apimachinery/quantity/quantity';
 import type { Volume } from '@coracle/kubevirt/kinds/kinds';
 import type { DiskFile } from '../qemu/argv.ts';
-import { createEmpty } from './empty-image.ts';
+import { createQcow2 } from './empty-image.ts';
 import { createRawImage, rawImageSize } from './raw-image.ts';
-import { VolumeError, type VolumeRequest } from './volume-request.ts';
+import { failedMount, type VolumeRequest } from './volume-request.ts';
 
 const MIB = 1024 * 1024;
 
 /** A fresh qcow2 file of the capacity, rounded down to 1 MiB. */
 export async function emptyDisk(request: VolumeRequest, volume: DeepReadonly<Volume>, file: string): Promise<DiskFile> {
-  const bad = (why: string): VolumeError =>
-    new VolumeError('FailedMount', volume.name, `volume ${volume.name}: ${why}`);
+  const bad = (why: string): Error => failedMount(volume.name, why);
   const size = Math.floor(bytesOf(volume.emptyDisk?.capacity, bad) / MIB) * MIB;
   if (size < MIB) throw bad('capacity is less than 1Mi');
-  await createEmpty(file, { directory: request.directory, size, signal: request.signal });
+  await createQcow2(request, file, { size });
   return { file, format: 'qcow2' };
 }
 
@@ -33,8 +32,7 @@ function bytesOf(amount: string | number | undefined, bad: (why: string) => Erro
 /** A raw image of the host. The path must lie, with all links resolved, below one of the roots the operator named. */
 export async function hostDisk(request: VolumeRequest, volume: DeepReadonly<Volume>): Promise<DiskFile> {
   const source = volume.hostDisk;
-  const bad = (why: string): VolumeError =>
-    new VolumeError('FailedMount', volume.name, `volume ${volume.name}: ${why}`);
+  const bad = (why: string): Error => failedMount(volume.name, why);
   if (request.hostDiskRoots.length === 0)
     throw bad('hostDisk is switched off on this node; name the allowed directories in its configuration');
   const path = source?.path ?? '';
@@ -42,10 +40,7 @@ export async function hostDisk(request: VolumeRequest, volume: DeepReadonly<Volu
     throw bad('hostDisk.path must be an absolute path of a file');
   const parent = await realpath(dirname(path)).catch(() => undefined);
   const roots = await Promise.all(request.hostDiskRoots.map((root) => realpath(root).catch(() => undefined)));
-  if (
-    parent === undefined ||
-    !roots.some((root) => root !== undefined && (parent === root || parent.startsWith(`${root}/`)))
-  )
+  if (parent === undefined || !roots.some((root) => root !== undefined && `${parent}/`.startsWith(`${root}/`)))
     throw bad('hostDisk.path does not lie below an allowed directory of this node');
   const file = join(parent, basename(path));
   const present = await rawImageSize(file).catch((error: Error) => {

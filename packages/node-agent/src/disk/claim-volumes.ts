@@ -10,10 +10,10 @@ import { POOL_ATTRIBUTE, POOL_DRIVER } from '@coracle/cluster-rules/storage/pool
 import type { DiskFile } from '../qemu/argv.ts';
 import type { Access } from '../storage/volume-users.ts';
 import { noteClaim } from './claim-files.ts';
-import { createOverlay } from './empty-image.ts';
+import { createQcow2 } from './empty-image.ts';
 import { createRawImage, rawImageSize } from './raw-image.ts';
 import { isUid } from './vm-directory.ts';
-import { VolumeError, type VolumeRequest } from './volume-request.ts';
+import { failedMount, VolumeError, type VolumeRequest } from './volume-request.ts';
 
 const MIB = 1024 * 1024;
 const FILE = 'disk.img';
@@ -25,12 +25,10 @@ export async function claimDisk(
   claimName: string,
   access: Access,
 ): Promise<DiskFile & { readonly size: number }> {
-  const bad = (why: string, cause?: unknown): VolumeError =>
-    new VolumeError('FailedMount', volume, `volume ${volume}: claim ${claimName}: ${why}`, { cause });
+  const bad: Bad = (why, cause) => failedMount(volume, `claim ${claimName}: ${why}`, cause);
   const namespace = request.vmi.metadata.namespace ?? '';
-  const options = { signal: request.signal };
   const claim = await request.client
-    .get(PERSISTENT_VOLUME_CLAIMS, { namespace, name: claimName }, options)
+    .get(PERSISTENT_VOLUME_CLAIMS, { namespace, name: claimName }, { signal: request.signal })
     .catch((error: unknown) => {
       throw error instanceof ApiError ? bad(error.message, error) : error;
     });
@@ -118,7 +116,7 @@ function poolHandle({ pool }: VolumeRequest, volume: PersistentVolume | undefine
 async function boundVolume(
   request: VolumeRequest,
   claim: PersistentVolumeClaim,
-  { name, bad }: { readonly name: string; readonly bad: (why: string, cause?: unknown) => VolumeError },
+  { name, bad }: { readonly name: string; readonly bad: Bad },
 ): Promise<PersistentVolume> {
   const volume = await request.client
     .get(PERSISTENT_VOLUMES, { namespace: '', name }, { signal: request.signal })
@@ -145,15 +143,8 @@ export async function ephemeralClaim(
   claimName: string,
   prefix: string,
 ): Promise<DiskFile> {
-  const base = await claimDisk(request, volume, claimName, 'read');
+  const { volume: _, size, ...backing } = await claimDisk(request, volume, claimName, 'read');
   const file = `${prefix}.qcow2`;
-  await createOverlay(file, {
-    directory: request.directory,
-    backing: base.file,
-    backingFormat: base.format,
-    size: base.size,
-    signal: request.signal,
-  });
-  const { volume: _, size: __, ...backing } = base;
+  await createQcow2(request, file, { size, backing });
   return { file, format: 'qcow2', backing };
 }

@@ -7,8 +7,7 @@ import fc from 'fast-check';
 import { CLOUD_INIT_INSTANCE, cloudInitInstanceId } from '../../../kubevirt/src/rules/identity/cloud-init-instance.ts';
 import type { MachinePlan } from '../../../kubevirt/src/rules/machine/machine-plan.ts';
 import { systemClock } from '../../../runtime/src/clock/clock.ts';
-import { configDriveFiles, noCloudFiles } from './cloud-init.ts';
-import { cloudInitVolume } from './cloud-init-volume.ts';
+import { cloudInitVolume, configDriveFiles, noCloudFiles } from './cloud-init-volume.ts';
 import type { VolumeRequest } from './volume-request.ts';
 
 const UUID = '11111111-2222-4333-8444-555555555555';

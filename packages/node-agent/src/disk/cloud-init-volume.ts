@@ -1,4 +1,4 @@
-/** Gathers what a cloud-init volume holds and writes its ISO image. */
+/** Gathers what a cloud-init volume holds, as the files that cloud-init reads, and writes its ISO image. */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { CloudInitSource } from '@coracle/kubevirt/kinds/kinds';
@@ -7,9 +7,27 @@ import { cloudInitInstanceId } from '@coracle/kubevirt/rules/identity/cloud-init
 import type { MachinePlan } from '@coracle/kubevirt/rules/machine/machine-plan';
 import type { DiskFile } from '../qemu/argv.ts';
 import { readSecret } from './api-objects.ts';
-import { type CloudInitData, configDriveFiles, noCloudFiles } from './cloud-init.ts';
 import { createIso } from './iso.ts';
-import { VolumeError, type VolumeRequest } from './volume-request.ts';
+import type { IsoFiles } from './iso-image.ts';
+import { failedMount, type VolumeRequest } from './volume-request.ts';
+
+export interface CloudInitData {
+  /** What cloud-init knows the machine by: the firmware UUID, as a rule. */
+  readonly instanceId: string;
+  readonly name: string;
+  readonly namespace: string;
+  readonly hostname: string;
+  readonly instanceType?: string;
+  readonly publicKeys: readonly string[];
+  readonly userData: Uint8Array;
+  readonly networkData?: Uint8Array;
+  /** Tagged devices, for the config drive. */
+  readonly devices: readonly {
+    readonly type: 'nic' | 'disk';
+    readonly tag: string;
+    readonly detail: Record<string, string>;
+  }[];
+}
 
 type Flavour = 'noCloud' | 'configDrive';
 
@@ -78,11 +96,7 @@ async function contentOf(
       const value = data?.get(key);
       if (value) return value;
     }
-    throw new VolumeError(
-      'FailedMount',
-      volume,
-      `volume ${volume}: secret ${from.secret} holds no key ${from.keys.join(' or ')}`,
-    );
+    throw failedMount(volume, `secret ${from.secret} holds no key ${from.keys.join(' or ')}`);
   }
   if (from.base64 !== undefined && from.base64 !== '') return Buffer.from(from.base64, 'base64');
   return from.text === undefined || from.text === '' ? undefined : Buffer.from(from.text, 'utf8');
@@ -103,19 +117,53 @@ async function publicKeys(request: VolumeRequest, volume: string, flavour: Flavo
 
 function taggedDevices(request: VolumeRequest, plan: MachinePlan): CloudInitData['devices'] {
   const { interfaces = [], disks = [] } = request.vmi.spec.domain.devices;
-  const result: { type: 'nic' | 'disk'; tag: string; detail: Record<string, string> }[] = [];
-  for (const nic of interfaces) {
-    const planned = plan.interfaces.find((candidate) => candidate.name === nic.name);
-    if (nic.tag && planned) result.push({ type: 'nic', tag: nic.tag, detail: { bus: 'pci', mac: planned.mac } });
-  }
-  for (const disk of disks) {
-    const planned = plan.disks.find((candidate) => candidate.name === disk.name);
-    if (disk.tag && planned)
-      result.push({
-        type: 'disk',
-        tag: disk.tag,
-        detail: { bus: planned.bus, ...(planned.serial !== undefined && { serial: planned.serial }) },
-      });
-  }
-  return result;
+  const nics = interfaces.flatMap(({ name, tag }) => {
+    const planned = plan.interfaces.find((candidate) => candidate.name === name);
+    return tag && planned ? [{ type: 'nic' as const, tag, detail: { bus: 'pci', mac: planned.mac } }] : [];
+  });
+  const tagged = disks.flatMap(({ name, tag }) => {
+    const planned = plan.disks.find((candidate) => candidate.name === name);
+    if (!tag || !planned) return [];
+    const { bus, serial } = planned;
+    return [{ type: 'disk' as const, tag, detail: { bus, ...(serial !== undefined && { serial }) } }];
+  });
+  return [...nics, ...tagged];
+}
+
+const keysByNumber = (keys: readonly string[]): Record<string, string> =>
+  Object.fromEntries(keys.map((key, i) => [String(i), key]));
+
+/** NoCloud: label `cidata`. */
+export function noCloudFiles(data: CloudInitData): IsoFiles {
+  const metaData = {
+    ...(data.instanceType !== undefined && { 'instance-type': data.instanceType }),
+    'instance-id': data.instanceId,
+    'local-hostname': data.hostname,
+    ...(data.publicKeys.length > 0 && { 'public-keys': keysByNumber(data.publicKeys) }),
+  };
+  return new Map<string, Uint8Array | string>([
+    ['meta-data', JSON.stringify(metaData)],
+    ['user-data', data.userData],
+    ...(data.networkData ? [['network-config', data.networkData] as const] : []),
+  ]);
+}
+
+/** ConfigDrive: label `config-2`. */
+export function configDriveFiles(data: CloudInitData): IsoFiles {
+  const metaData = {
+    ...(data.instanceType !== undefined && { instance_type: data.instanceType }),
+    instance_id: `${data.name}.${data.namespace}`,
+    local_hostname: data.hostname,
+    hostname: data.hostname,
+    uuid: data.instanceId,
+    ...(data.devices.length > 0 && {
+      devices: data.devices.map(({ type, tag, detail }) => ({ type, ...detail, tags: [tag] })),
+    }),
+    ...(data.publicKeys.length > 0 && { public_keys: keysByNumber(data.publicKeys) }),
+  };
+  return new Map<string, Uint8Array | string>([
+    ['openstack/latest/meta_data.json', JSON.stringify(metaData)],
+    ['openstack/latest/user_data', data.userData],
+    ...(data.networkData ? [['openstack/latest/network_data.json', data.networkData] as const] : []),
+  ]);
 }

@@ -9,12 +9,11 @@ import type { Pod } from '../../../apimachinery/src/types/types.ts';
 import type { VirtualMachineInstance } from '../../../kubevirt/src/kinds/kinds.ts';
 import { systemClock } from '../../../runtime/src/clock/clock.ts';
 import { hostDisk } from './blank-volumes.ts';
-import { type CloudInitData, configDriveFiles, noCloudFiles } from './cloud-init.ts';
+import { type CloudInitData, configDriveFiles, noCloudFiles } from './cloud-init-volume.ts';
 import { credentialsOf } from './image-volumes.ts';
 import { createIso, isSafePath } from './iso.ts';
-import { podField } from './object-volumes.ts';
+import { podField, resourceField } from './object-volumes.ts';
 import { createRawImage, rawImageSize } from './raw-image.ts';
-import { resourceField } from './resource-field.ts';
 import { openVmDirectory, vmDirectoryOf } from './vm-directory.ts';
 import type { VolumeRequest } from './volume-request.ts';
 

@@ -1,49 +1,26 @@
 /** Empty qcow2 files of a VM, written as bytes: a process for each of them would be a part of every start. */
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { BackingFile } from '../qemu/argv.ts';
 import { emptyQcow2 } from '../storage/empty-qcow2.ts';
 
 /** A disk is a whole number of these. */
 const SECTOR_BYTES = 512;
 
 /**
- * Makes the qcow2 file `name` over `backing` with `size` bytes, in the place of one that is there. The name of the layer
- * below is as it stands in the header, relative to the file; nothing is opened.
+ * Makes the empty qcow2 file `name` of `size` bytes in the directory of a VM, in the place of one that is there. The name
+ * of the layer below it is as it stands in the header, relative to the file; nothing is opened.
  */
-export const createOverlay = (
+export async function createQcow2(
+  { directory, signal }: { readonly directory: string; readonly signal: AbortSignal },
   name: string,
-  options: {
-    readonly directory: string;
-    readonly backing: string;
-    readonly backingFormat: 'raw' | 'qcow2';
-    readonly size: number;
-    readonly signal: AbortSignal;
-  },
-): Promise<void> => create(name, { ...options, backing: { name: options.backing, format: options.backingFormat } });
-
-/** Makes an empty qcow2 file of `size` bytes, in the place of one that is there. */
-export const createEmpty = (
-  name: string,
-  options: { readonly directory: string; readonly size: number; readonly signal: AbortSignal },
-): Promise<void> => create(name, options);
-
-async function create(
-  name: string,
-  {
-    directory,
-    size,
-    signal,
-    backing,
-  }: {
-    readonly directory: string;
-    readonly size: number;
-    readonly signal: AbortSignal;
-    readonly backing?: { readonly name: string; readonly format: 'raw' | 'qcow2' };
-  },
+  { size, backing }: { readonly size: number; readonly backing?: Pick<BackingFile, 'file' | 'format'> },
 ): Promise<void> {
   signal.throwIfAborted();
-  const bytes = Math.ceil(size / SECTOR_BYTES) * SECTOR_BYTES;
-  const image = emptyQcow2({ bytes, ...(backing && { backing }) });
+  const image = emptyQcow2({
+    bytes: Math.ceil(size / SECTOR_BYTES) * SECTOR_BYTES,
+    ...(backing && { backing: { name: backing.file, format: backing.format } }),
+  });
   const file = await open(join(directory, name), 'w', 0o600);
   try {
     await file.truncate(image.length);

@@ -1,19 +1,14 @@
 /** Container disks and kernels: files of the image store, linked into the VM's directory so that the store may forget them. */
-import { constants, copyFile, link, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { parseReference } from '@coracle/runtime/oci/reference';
 import type { Credentials } from '@coracle/runtime/oci/registry-client';
-import {
-  ImageError,
-  type PullPolicy,
-  type StoredFile,
-  type StoredImage,
-  type WantedFiles,
-} from '../image/image-store.ts';
+import { ImageError, type PullPolicy, type StoredImage } from '../image/image-store.ts';
+import type { WantedFiles } from '../image/store-entries.ts';
 import type { DiskFile } from '../qemu/argv.ts';
 import { readSecret } from './api-objects.ts';
-import { createOverlay } from './empty-image.ts';
+import { createQcow2 } from './empty-image.ts';
+import { linkFile } from './saved-files.ts';
 import { VolumeError, type VolumeRequest } from './volume-request.ts';
 
 interface ImageSource {
@@ -32,17 +27,11 @@ export async function containerDisk(
   const image = await ensureImage(request, volume, source, { disk: source.path || '/disk' });
   const { disk } = image;
   if (!disk) throw new VolumeError('ErrImagePull', volume, `image ${source.image} holds no disk`);
-  const backing = `${prefix}.base`;
-  await takeFile(disk, join(request.directory, backing));
+  const backing = { file: `${prefix}.base`, format: disk.format };
+  await linkFile(disk.path, join(request.directory, backing.file));
   const file = `${prefix}.qcow2`;
-  await createOverlay(file, {
-    directory: request.directory,
-    backing,
-    backingFormat: disk.format,
-    size: disk.virtualSize,
-    signal: request.signal,
-  });
-  return { file, format: 'qcow2', backing: { file: backing, format: disk.format } };
+  await createQcow2(request, file, { size: disk.virtualSize, backing });
+  return { file, format: 'qcow2', backing };
 }
 
 /** Kernel and initrd of spec.domain.firmware.kernelBoot, as names in the VM's directory. */
@@ -54,8 +43,8 @@ export async function kernelFiles(request: VolumeRequest): Promise<{ kernel?: st
     ...(container.initrdPath && { initrd: container.initrdPath }),
   };
   const image = await ensureImage(request, '', container, wanted);
-  if (image.kernel) await takeFile(image.kernel, join(request.directory, 'kernel'));
-  if (image.initrd) await takeFile(image.initrd, join(request.directory, 'initrd'));
+  if (image.kernel) await linkFile(image.kernel.path, join(request.directory, 'kernel'));
+  if (image.initrd) await linkFile(image.initrd.path, join(request.directory, 'initrd'));
   return { ...(image.kernel && { kernel: 'kernel' }), ...(image.initrd && { initrd: 'initrd' }) };
 }
 
@@ -89,18 +78,6 @@ async function ensureImage(
     if (!(error instanceof ImageError)) throw error;
     const why = lost.length === 0 ? '' : `; pull secret ${lost.join(', ')} does not exist`;
     throw new VolumeError(error.reason, volume, error.message + why, { cause: error });
-  }
-}
-
-/** The link keeps the file when the store drops it; another file system gets a copy. */
-async function takeFile(file: StoredFile, target: string): Promise<void> {
-  await rm(target, { force: true });
-  try {
-    await link(file.path, target);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code !== 'EXDEV' && code !== 'EPERM' && code !== 'EMLINK') throw error;
-    await copyFile(file.path, target, constants.COPYFILE_FICLONE);
   }
 }
 

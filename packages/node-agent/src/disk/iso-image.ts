@@ -7,7 +7,7 @@
 export type IsoFiles = ReadonlyMap<string, Uint8Array | string>;
 
 /** What an image is made of. */
-export interface IsoImage {
+interface IsoImage {
   /** Volume id, at most 32 characters. */
   readonly label: string;
   readonly files: IsoFiles;
@@ -36,6 +36,7 @@ interface Extent {
 }
 /** The tree of the primary volume descriptor, with Rock Ridge, and that of Joliet. */
 type Tree = 0 | 1;
+const TREES = [0, 1] as const;
 
 const SECTOR = 2048;
 const FIRST = 16;
@@ -65,17 +66,17 @@ const padded = (bytes: Buffer, to: number): Buffer => Buffer.concat([bytes], Mat
 /** The bytes of the image, whole sectors. */
 export function isoImage({ label, files, fileMode, date }: IsoImage): Buffer {
   const root = treeOf(files);
-  const trees = ([0, 1] as const).map((tree) => breadthFirst(root, tree)) as [Directory[], Directory[]];
+  const trees = TREES.map((tree) => breadthFirst(root, tree)) as [Directory[], Directory[]];
   const write = (tree: Tree, directory: Directory): readonly [Buffer, Buffer] =>
     directoryBytes(directory, { tree, fileMode, date });
-  const tables = ([0, 1] as const).map((tree) => pathTable(trees[tree], tree, 'LE').length);
+  const tables = TREES.map((tree) => pathTable(trees[tree], tree, 'LE').length);
   let next = FIRST + 3;
   const tableAt = tables.map((size) => {
     const at = next;
     next += 2 * sectors(size);
     return at;
   });
-  for (const tree of [0, 1] as const)
+  for (const tree of TREES)
     for (const directory of trees[tree]) {
       const [records, more] = write(tree, directory);
       directory.extents[tree] = { at: next, size: records.length };
@@ -91,23 +92,16 @@ export function isoImage({ label, files, fileMode, date }: IsoImage): Buffer {
       }
   const total = next + PADDING;
   const descriptor = (tree: Tree): Buffer =>
-    volumeDescriptor({
-      tree,
-      label,
-      date,
-      root: root.extents[tree],
-      total,
-      table: [tableAt[tree]!, tables[tree]!],
-    });
+    volumeDescriptor(tree, { label, date, root: root.extents[tree], total, table: [tableAt[tree]!, tables[tree]!] });
   const terminator = Buffer.alloc(SECTOR);
   terminator.write('\xffCD001\x01', 'latin1');
   return Buffer.concat([
     Buffer.alloc(FIRST * SECTOR),
     ...[descriptor(0), descriptor(1), terminator],
-    ...([0, 1] as const).flatMap((tree) =>
+    ...TREES.flatMap((tree) =>
       (['LE', 'BE'] as const).map((order) => padded(pathTable(trees[tree], tree, order), SECTOR)),
     ),
-    ...([0, 1] as const).flatMap((tree) => trees[tree].flatMap((directory) => write(tree, directory))),
+    ...TREES.flatMap((tree) => trees[tree].flatMap((directory) => write(tree, directory))),
     ...contents,
     Buffer.alloc(PADDING * SECTOR),
   ]);
@@ -169,27 +163,16 @@ function directoryBytes(
   { tree, fileMode, date }: { readonly tree: Tree } & Pick<IsoImage, 'fileMode' | 'date'>,
 ): readonly [Buffer, Buffer] {
   const own = directory.extents[tree];
-  const more: Buffer[] = [];
-  let moreLength = 0;
+  const more = createSectors();
   const rockRidge = (entry: File | Directory): Buffer => {
     if (tree === 1) return Buffer.alloc(0);
     const attributes = attributesOf(entry, fileMode);
     if (entry.name.length <= MOST_IN_RECORD) return Buffer.concat([attributes, nameEntry(entry.name, false)]);
     const pieces = entry.name.match(new RegExp(`.{1,${NAME_PIECE}}`, 'g')) ?? [];
     const names = Buffer.concat(pieces.map((piece, index) => nameEntry(piece, index + 1 < pieces.length)));
-    const gap = sectors(moreLength + 1) * SECTOR - moreLength;
-    if (gap < names.length) {
-      more.push(Buffer.alloc(gap));
-      moreLength += gap;
-    }
-    const where = inBothOrders(
-      own.at + sectors(own.size) + Math.floor(moreLength / SECTOR),
-      moreLength % SECTOR,
-      names.length,
-    );
-    more.push(names);
-    moreLength += names.length;
-    return Buffer.concat([attributes, systemUse('CE', where)]);
+    const at = more.add(names);
+    const sector = own.at + sectors(own.size) + Math.floor(at / SECTOR);
+    return Buffer.concat([attributes, systemUse('CE', inBothOrders(sector, at % SECTOR, names.length))]);
   };
   const extentOf = (entry: File | Directory): Extent =>
     isDirectory(entry) ? entry.extents[tree] : { at: entry.at, size: entry.bytes.length };
@@ -204,19 +187,29 @@ function directoryBytes(
       record(id, { ...extentOf(entry), date, isDirectory: isDirectory(entry) }, rockRidge(entry)),
     ),
   ];
+  const all = createSectors();
+  for (const one of records) all.add(one);
+  return [all.bytes(), more.bytes()];
+}
+
+/** Pieces one behind the other, none of which lies in two sectors. */
+function createSectors() {
   const pieces: Buffer[] = [];
   let length = 0;
-  for (const one of records) {
-    // None lies in two sectors.
-    const gap = sectors(length + 1) * SECTOR - length;
-    if (gap < one.length) {
-      pieces.push(Buffer.alloc(gap));
-      length += gap;
-    }
-    pieces.push(one);
-    length += one.length;
-  }
-  return [padded(Buffer.concat(pieces), SECTOR), padded(Buffer.concat(more), SECTOR)];
+  const push = (piece: Buffer): number => {
+    pieces.push(piece);
+    length += piece.length;
+    return length - piece.length;
+  };
+  return {
+    /** Returns where the piece lies. */
+    add(piece: Buffer): number {
+      const gap = sectors(length + 1) * SECTOR - length;
+      if (gap < piece.length) push(Buffer.alloc(gap));
+      return push(piece);
+    },
+    bytes: (): Buffer => padded(Buffer.concat(pieces), SECTOR),
+  };
 }
 
 /** An entry of the system use sharing protocol. */
@@ -270,21 +263,16 @@ function pathTable(directories: readonly Directory[], tree: Tree, order: 'LE' | 
   );
 }
 
-function volumeDescriptor({
-  tree,
-  label,
-  date,
-  root,
-  total,
-  table: [tableAt, tableSize],
-}: {
-  readonly tree: Tree;
-  readonly label: string;
-  readonly date: Date;
-  readonly root: Extent;
-  readonly total: number;
-  readonly table: readonly [number, number];
-}): Buffer {
+function volumeDescriptor(
+  tree: Tree,
+  {
+    label,
+    date,
+    root,
+    total,
+    table: [tableAt, tableSize],
+  }: Pick<IsoImage, 'label' | 'date'> & { root: Extent; total: number; table: readonly [number, number] },
+): Buffer {
   const bytes = Buffer.alloc(SECTOR);
   const write = (text: string): Buffer => (tree === 0 ? Buffer.from(text) : ucs2(text));
   const blank = write(' ');
@@ -299,13 +287,9 @@ function volumeDescriptor({
   bytes.set(inBothOrders(total), 80);
   // UCS-2, level 3.
   if (tree === 1) bytes.write('%/E', 88);
-  for (const [at, value] of [
-    [120, 1],
-    [124, 1],
-    [128, SECTOR],
-  ] as const) {
-    bytes.writeUInt16LE(value, at);
-    bytes.writeUInt16BE(value, at + 2);
+  for (const [index, value] of [1, 1, SECTOR].entries()) {
+    bytes.writeUInt16LE(value, 120 + 4 * index);
+    bytes.writeUInt16BE(value, 122 + 4 * index);
   }
   bytes.set(inBothOrders(tableSize), 132);
   bytes.writeUInt32LE(tableAt, 140);

@@ -1,12 +1,13 @@
 /** Volumes whose files come from API objects: configMap, secret, downwardAPI, serviceAccount, sysprep. */
 
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
+import { parseQuantity } from '@coracle/apimachinery/quantity/quantity';
+import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { Volume } from '@coracle/kubevirt/kinds/kinds';
 import type { DiskFile } from '../qemu/argv.ts';
 import { type ObjectData, readConfigMap, readSecret } from './api-objects.ts';
 import { createIso } from './iso.ts';
-import { type ResourceFieldRef, resourceField } from './resource-field.ts';
-import { VolumeError, type VolumeRequest } from './volume-request.ts';
+import { failedMount, type VolumeRequest } from './volume-request.ts';
 
 const DEFAULT_LABEL = 'cfgdata';
 const SYSPREP_LABEL = 'unattendCD';
@@ -37,14 +38,13 @@ async function contentOf(
   volume: DeepReadonly<Volume>,
 ): Promise<{ label: string; files: ObjectData } | undefined> {
   const { name, configMap, secret, downwardAPI, serviceAccount, sysprep } = volume;
-  const none: ObjectData = new Map();
   if (configMap) {
     const ref = { name: configMap.name ?? '', volume: name, optional: configMap.optional === true };
-    return { label: configMap.volumeLabel || DEFAULT_LABEL, files: (await readConfigMap(request, ref)) ?? none };
+    return { label: configMap.volumeLabel || DEFAULT_LABEL, files: (await readConfigMap(request, ref)) ?? new Map() };
   }
   if (secret) {
     const ref = { name: secret.secretName ?? '', volume: name, optional: secret.optional === true };
-    return { label: secret.volumeLabel || DEFAULT_LABEL, files: (await readSecret(request, ref)) ?? none };
+    return { label: secret.volumeLabel || DEFAULT_LABEL, files: (await readSecret(request, ref)) ?? new Map() };
   }
   if (downwardAPI) return { label: downwardAPI.volumeLabel || DEFAULT_LABEL, files: downwardFiles(request, volume) };
   if (serviceAccount)
@@ -53,49 +53,63 @@ async function contentOf(
     const files = sysprep.secret
       ? await readSecret(request, { name: sysprep.secret.name ?? '', volume: name })
       : await readConfigMap(request, { name: sysprep.configMap?.name ?? '', volume: name });
-    if (![...(files?.keys() ?? [])].some((key) => /^(auto)?unattend\.xml$/i.test(key)))
-      throw new VolumeError('FailedMount', name, `volume ${name}: sysprep needs autounattend.xml or unattend.xml`);
-    return { label: SYSPREP_LABEL, files: files ?? none };
+    if (!files?.keys().some((key) => /^(auto)?unattend\.xml$/i.test(key)))
+      throw failedMount(name, 'sysprep needs autounattend.xml or unattend.xml');
+    return { label: SYSPREP_LABEL, files };
   }
   return undefined;
 }
 
+const lines = (map: Readonly<Record<string, string>> | undefined): string =>
+  Object.entries(map ?? {})
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, value]) => `${key}=${JSON.stringify(value)}`)
+    .join('\n');
+
+const POD_FIELDS: Readonly<Record<string, (pod: ReadonlyPod) => string | undefined>> = {
+  'metadata.name': ({ metadata }) => metadata.name,
+  'metadata.namespace': ({ metadata }) => metadata.namespace,
+  'metadata.uid': ({ metadata }) => metadata.uid,
+  'metadata.labels': ({ metadata }) => lines(metadata.labels),
+  'metadata.annotations': ({ metadata }) => lines(metadata.annotations),
+  'spec.nodeName': ({ spec }) => spec.nodeName,
+  'spec.serviceAccountName': ({ spec }) => spec.serviceAccountName,
+  'status.podIP': ({ status }) => status?.podIP,
+  'status.hostIP': ({ status }) => status?.hostIP,
+};
+
 /** Resolves `metadata.name`, `metadata.labels['x']`, ... of the pod, as the kubelet's downward API does. */
-export function podField(pod: VolumeRequest['pod'], path: string): string | undefined {
-  const { metadata, spec, status } = pod;
+export function podField(pod: ReadonlyPod, path: string): string | undefined {
+  const { metadata } = pod;
   const subscript = /^metadata\.(labels|annotations)\['([^']+)'\]$/.exec(path);
   if (subscript) {
     const map = metadata[subscript[1] as 'labels' | 'annotations'] ?? {};
     const key = subscript[2] ?? '';
     return Object.hasOwn(map, key) ? map[key] : '';
   }
-  const lines = (map: Readonly<Record<string, string>> | undefined): string =>
-    Object.entries(map ?? {})
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, value]) => `${key}=${JSON.stringify(value)}`)
-      .join('\n');
-  switch (path) {
-    case 'metadata.name':
-      return metadata.name ?? '';
-    case 'metadata.namespace':
-      return metadata.namespace ?? '';
-    case 'metadata.uid':
-      return metadata.uid ?? '';
-    case 'metadata.labels':
-      return lines(metadata.labels);
-    case 'metadata.annotations':
-      return lines(metadata.annotations);
-    case 'spec.nodeName':
-      return spec.nodeName ?? '';
-    case 'spec.serviceAccountName':
-      return spec.serviceAccountName ?? '';
-    case 'status.podIP':
-      return status?.podIP ?? '';
-    case 'status.hostIP':
-      return status?.hostIP ?? '';
-    default:
-      return undefined;
-  }
+  const read = Object.hasOwn(POD_FIELDS, path) ? POD_FIELDS[path] : undefined;
+  return read && (read(pod) ?? '');
+}
+
+/** `resourceFieldRef`, as it stands in a volume's field. */
+type ResourceFieldRef = Readonly<Partial<Record<'resource' | 'containerName' | 'divisor', unknown>>>;
+
+const RESOURCE = /^(limits|requests)\.([a-z0-9.-]+)$/;
+
+/**
+ * `requests.memory`, `limits.cpu`, ... of a container in units of the divisor, rounded up, as the kubelet writes it; a
+ * request that is not made is 0. Undefined when there is no such amount. Throws QuantityError on a bad divisor.
+ */
+export function resourceField(pod: ReadonlyPod, ref: ResourceFieldRef): string | undefined {
+  const [, kind, resource = ''] = RESOURCE.exec(String(ref.resource)) ?? [];
+  const container = pod.spec.containers.find(({ name }) => name === ref.containerName);
+  if (!container || (kind !== 'limits' && kind !== 'requests')) return undefined;
+  const amounts: Readonly<Record<string, unknown>> = container.resources?.[kind] ?? {};
+  const amount = Object.hasOwn(amounts, resource) ? String(amounts[resource]) : kind === 'requests' ? '0' : undefined;
+  if (amount === undefined) return undefined;
+  const divisor = parseQuantity(String(ref.divisor ?? '1')).nano || parseQuantity('1').nano;
+  const { nano } = parseQuantity(amount);
+  return String((nano + divisor - 1n) / divisor);
 }
 
 function downwardFiles(request: VolumeRequest, volume: DeepReadonly<Volume>): ObjectData {
@@ -112,11 +126,7 @@ function downwardFiles(request: VolumeRequest, volume: DeepReadonly<Volume>): Ob
           : undefined;
     if (typeof path !== 'string' || value === undefined) {
       const field = JSON.stringify(fieldPath ?? resource ?? null);
-      throw new VolumeError(
-        'FailedMount',
-        volume.name,
-        `volume ${volume.name}: the downward API has no value for ${field}`,
-      );
+      throw failedMount(volume.name, `the downward API has no value for ${field}`);
     }
     files.set(path, Buffer.from(value, 'utf8'));
   }
@@ -150,14 +160,7 @@ async function serviceAccountFiles(
       },
     })
     .catch((error: Error) => {
-      throw new VolumeError(
-        'FailedMount',
-        volume,
-        `volume ${volume}: no token for service account ${name}: ${error.message}`,
-        {
-          cause: error,
-        },
-      );
+      throw failedMount(volume, `no token for service account ${name}: ${error.message}`, error);
     })) as { status?: { token?: string } };
   const roots = await readConfigMap(request, { name: 'kube-root-ca.crt', volume, optional: true });
   const ca = roots?.get('ca.crt');

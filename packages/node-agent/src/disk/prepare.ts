@@ -11,7 +11,7 @@ import { type FirmwareState, firmwareState } from './firmware-state.ts';
 import { containerDisk, kernelFiles } from './image-volumes.ts';
 import { objectVolume } from './object-volumes.ts';
 import { removeLayers, savedDisk, savedKernel } from './saved-files.ts';
-import { VolumeError, type VolumeRequest } from './volume-request.ts';
+import { failedMount, VolumeError, type VolumeRequest } from './volume-request.ts';
 
 export interface PreparedVolumes extends FirmwareState {
   readonly disks: ReadonlyMap<string, DiskFile>;
@@ -54,31 +54,23 @@ export async function volumeFile(
     if (volume.containerDisk) return await containerDisk(request, name, volume.containerDisk, prefix);
     if (volume.emptyDisk) return await emptyDisk(request, volume, `${prefix}.qcow2`);
     if (volume.hostDisk) return await hostDisk(request, volume);
-    const access = accessOf(plan, name);
-    if (volume.persistentVolumeClaim)
-      return await claimDisk(request, name, volume.persistentVolumeClaim.claimName, access);
-    if (volume.dataVolume) return await claimDisk(request, name, volume.dataVolume.name, access);
+    const claim = volume.persistentVolumeClaim?.claimName ?? volume.dataVolume?.name;
+    if (claim !== undefined) return await claimDisk(request, name, claim, accessOf(plan, name));
     if (volume.ephemeral?.persistentVolumeClaim)
       return await ephemeralClaim(request, name, volume.ephemeral.persistentVolumeClaim.claimName, prefix);
     const file = `${prefix}.iso`;
-    if (volume.cloudInitNoCloud)
-      return await cloudInitVolume(request, plan, { name, file, flavour: 'noCloud', source: volume.cloudInitNoCloud });
-    if (volume.cloudInitConfigDrive)
-      return await cloudInitVolume(request, plan, {
-        name,
-        file,
-        flavour: 'configDrive',
-        source: volume.cloudInitConfigDrive,
-      });
+    const source = volume.cloudInitNoCloud ?? volume.cloudInitConfigDrive;
+    const flavour = volume.cloudInitNoCloud ? 'noCloud' : 'configDrive';
+    if (source) return await cloudInitVolume(request, plan, { name, file, flavour, source });
     const made = await objectVolume(request, volume, file);
     if (made) return made;
   } catch (error) {
     request.signal.throwIfAborted();
     if (error instanceof VolumeError) throw error;
     const text = error instanceof Error ? error.message : String(error);
-    throw new VolumeError('FailedMount', name, `volume ${name}: ${text}`, { cause: error });
+    throw failedMount(name, text, error);
   }
-  throw new VolumeError('FailedMount', name, `volume ${name}: this kind of volume is not supported by this node`);
+  throw failedMount(name, 'this kind of volume is not supported by this node');
 }
 
 /** What the guest does with a disk. */

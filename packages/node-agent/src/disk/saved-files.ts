@@ -6,7 +6,7 @@ import { constants, copyFile, link, readdir, rm } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import type { PlannedDisk } from '@coracle/kubevirt/rules/machine/machine-plan';
 import type { BackingFile, DiskFile } from '../qemu/argv.ts';
-import { createOverlay } from './empty-image.ts';
+import { createQcow2 } from './empty-image.ts';
 
 export interface SavedFiles {
   /** Where the names below lie. */
@@ -33,9 +33,6 @@ export function layersOf(disk: DiskFile): readonly BackingFile[] {
 }
 
 /** Name of a saved layer in the directory of a VM; 0 is the topmost. */
-const layerName = (prefix: string, depth: number): string => `${prefix}.saved-${depth}`;
-
-/** What such a file is called, for those who count or move files. */
 export const SAVED_LAYER = /^disk-\d+\.saved-\d+$/;
 
 /** Removes the layers of an earlier attempt. */
@@ -54,20 +51,14 @@ export async function savedDisk(
   if (!source) return undefined;
   let backing: BackingFile | undefined;
   for (const [depth, { file, format }] of [...layersOf(source).entries()].reverse()) {
-    const name = layerName(prefix, depth);
+    const name = `${prefix}.saved-${depth}`;
     await linkFile(isAbsolute(file) ? file : join(saved.directory, file), join(request.directory, name));
     backing = { file: name, format, ...(backing && { backing }) };
   }
   if (!backing) return undefined;
   if (disk.readOnly || source.readOnly) return { ...backing, readOnly: true };
   const file = `${prefix}.qcow2`;
-  await createOverlay(file, {
-    directory: request.directory,
-    backing: backing.file,
-    backingFormat: backing.format,
-    size: source.size,
-    signal: request.signal,
-  });
+  await createQcow2(request, file, { size: source.size, backing });
   return { file, format: 'qcow2', backing };
 }
 
@@ -81,7 +72,7 @@ export async function savedKernel(
   return { ...(kernel !== undefined && { kernel }), ...(initrd !== undefined && { initrd }) };
 }
 
-/** A second name for a file that nobody writes to any more; another file system gets a copy. */
+/** A second name for a file that nobody writes to any more, and that may go under its first; another file system gets a copy. */
 export async function linkFile(from: string, to: string): Promise<void> {
   await rm(to, { force: true });
   try {

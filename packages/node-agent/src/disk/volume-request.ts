@@ -49,3 +49,7 @@ export class VolumeError extends Error {
     this.volume = volume;
   }
 }
+
+/** The error of a volume that has to wait for something, or cannot be at all. */
+export const failedMount = (volume: string, why: string, cause?: unknown): VolumeError =>
+  new VolumeError('FailedMount', volume, `volume ${volume}: ${why}`, { cause });

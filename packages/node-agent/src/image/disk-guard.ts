@@ -5,14 +5,6 @@ import type { Clock } from '@coracle/runtime/clock/clock';
 
 const LOOK_MS = 250;
 
-export interface DiskGuard {
-  /** Aborted when there is no room, and with the signal that was given. */
-  readonly signal: AbortSignal;
-  /** Why it ended the pull; undefined when it did not. */
-  readonly problem: () => string | undefined;
-  stop(): void;
-}
-
 /** Space of the file system of a directory. */
 export async function spaceOf(directory: string): Promise<DiskSpace> {
   const { bavail, bsize, blocks } = await statfs(directory);
@@ -24,19 +16,15 @@ const MIB = 1024 ** 2;
 /** Looks at once, and from then on four times a second until it is stopped. */
 export async function guardDisk(
   directory: string,
-  {
-    space,
-    clock,
-    signal,
-  }: { readonly space: () => Promise<DiskSpace>; readonly clock: Clock; readonly signal: AbortSignal },
-): Promise<DiskGuard> {
+  options: { readonly space: () => Promise<DiskSpace>; readonly clock: Clock; readonly signal: AbortSignal },
+) {
   const full = new AbortController();
   let problem: string | undefined;
   let before: number | undefined;
   let cancel = (): void => {};
   let isStopped = false;
   const look = async (): Promise<void> => {
-    const { free, total } = await space();
+    const { free, total } = await options.space();
     const { pressure } = diskFloor(total);
     // What it took since the look before, it may take until the next one.
     const next = free - Math.max(0, (before ?? free) - free);
@@ -47,7 +35,7 @@ export async function guardDisk(
   };
   const plan = (): void => {
     if (isStopped || full.signal.aborted) return;
-    cancel = clock.schedule(
+    cancel = options.clock.schedule(
       LOOK_MS,
       () =>
         void look()
@@ -58,9 +46,11 @@ export async function guardDisk(
   await look();
   plan();
   return {
-    signal: AbortSignal.any([signal, full.signal]),
+    /** Aborted when there is no room, and with the signal that was given. */
+    signal: AbortSignal.any([options.signal, full.signal]),
+    /** Why it ended the pull; undefined when it did not. */
     problem: () => problem,
-    stop() {
+    stop(): void {
       isStopped = true;
       cancel();
     },

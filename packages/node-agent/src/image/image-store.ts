@@ -3,7 +3,7 @@
  * A file never changes and is never opened for writing again; a guest that uses one holds a hard link to it, so the
  * store may forget any image at any time.
  */
-import { mkdir, mkdtemp, readdir, rm, stat, statfs } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import type { DiskSpace } from '@coracle/kubevirt/rules/machine/disk-room';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { type Logger, silentLogger } from '@coracle/runtime/log/log';
@@ -18,7 +18,7 @@ import type { Credentials } from '@coracle/runtime/oci/registry-client';
 import { writeFileAtomic } from './atomic-file.ts';
 import { guardDisk, spaceOf } from './disk-guard.ts';
 import { mayHave, repositoryOf, withAccess } from './image-access.ts';
-import { createLayerParts } from './layer-parts.ts';
+import { createLayerParts, type LayerParts } from './layer-parts.ts';
 import { pullImage } from './pull.ts';
 import { createSharedCalls } from './shared-calls.ts';
 import {
@@ -28,23 +28,18 @@ import {
   filesOf,
   type ImageEntry,
   type ImageFiles,
+  type ImageKind,
+  IMAGE_KINDS,
   type RefEntry,
   readEntry,
   storedEntries,
+  type WantedFiles,
 } from './store-entries.ts';
 import { createStoreFiles, type StoreFiles } from './store-files.ts';
 
 export type PullPolicy = 'Always' | 'IfNotPresent' | 'Never';
 
-/** What a guest needs of an image. At least one of the three. */
-export interface WantedFiles {
-  /** A file, or the directory that holds exactly one; '/disk' for container disks. */
-  readonly disk?: string;
-  readonly kernel?: string;
-  readonly initrd?: string;
-}
-
-export interface ImageRequest {
+interface ImageRequest {
   readonly reference: string;
   readonly wanted: WantedFiles;
   /** Default by the kubelet's rule. */
@@ -55,34 +50,29 @@ export interface ImageRequest {
   readonly onProgress?: (done: number, total: number) => void;
 }
 
-export interface StoredFile extends FileEntry {
+interface StoredFile extends FileEntry {
   /** Read-only file in the store. Link it before use; the store may drop it later. */
   readonly path: string;
 }
 
-export interface StoredImage {
+export interface StoredImage extends Readonly<Partial<Record<ImageKind, StoredFile>>> {
   readonly reference: string;
   readonly digest: string;
   /** False when it was in the store already. */
   readonly pulled: boolean;
-  readonly disk?: StoredFile;
-  readonly kernel?: StoredFile;
-  readonly initrd?: StoredFile;
 }
 
-/** The reasons a kubelet gives; they stand in container statuses. */
-export type ImageFailure = 'ErrImagePull' | 'ErrImageNeverPull' | 'InvalidImageName';
-
 export class ImageError extends Error {
-  readonly reason: ImageFailure;
-  constructor(reason: ImageFailure, message: string, options?: { cause?: unknown }) {
+  /** As a kubelet gives it; it stands in container statuses. */
+  readonly reason: 'ErrImagePull' | 'ErrImageNeverPull' | 'InvalidImageName';
+  constructor(reason: ImageError['reason'], message: string, options?: { cause?: unknown }) {
     super(message, options);
     this.name = 'ImageError';
     this.reason = reason;
   }
 }
 
-export interface ImageStoreOptions {
+interface ImageStoreOptions {
   readonly clock: Clock;
   readonly log?: Logger;
   /** Go architecture name of the guests. Default amd64. */
@@ -110,24 +100,21 @@ export interface ImageStore {
 }
 
 const MAX_IMAGE_BYTES = 64 * 1024 ** 3;
+
 /** Opens (makes) the store at `directory`, mode 0700, and throws away what an interrupted process left unfinished. */
 export async function openImageStore(directory: string, options: ImageStoreOptions): Promise<ImageStore> {
-  const { clock, log = silentLogger } = options;
-  const files = createStoreFiles(directory, { ...options, log });
+  const { clock, log = silentLogger, architecture = 'amd64', maxImageBytes = MAX_IMAGE_BYTES } = options;
+  const files = createStoreFiles(directory, { clock, log, maxBytes: options.maxBytes });
   const { at, moveIn, sweep } = files;
   await prepareDirectory(at, clock);
   // Room for the layers of one image, so that a broken download of any image can be continued.
-  const parts = createLayerParts(at('parts'), { clock, maxBytes: options.maxImageBytes ?? MAX_IMAGE_BYTES });
+  const parts = createLayerParts(at('parts'), { clock, maxBytes: maxImageBytes });
   await parts.prune();
+  const { space = () => spaceOf(directory) } = options;
 
   return {
     directory,
-    ensure: createEnsure(directory, files, {
-      ...options,
-      log,
-      parts,
-      space: options.space ?? (() => spaceOf(directory)),
-    }),
+    ensure: createEnsure({ directory, files, parts, clock, log, architecture, maxImageBytes, space }),
     async adopt(reference, files, paths) {
       await moveIn(files, paths);
       const first = filesOf(files)[0];
@@ -154,19 +141,11 @@ export async function openImageStore(directory: string, options: ImageStoreOptio
   };
 }
 
-type OpenStoreOptions = ImageStoreOptions & {
-  readonly log: Logger;
-  readonly parts: ReturnType<typeof createLayerParts>;
-  readonly space: () => Promise<DiskSpace>;
-};
-
-/** Where a pulled image goes, and what stops it. */
-interface PullTarget {
+/** A store, and what pulls into it need. */
+interface OpenStore extends Required<Omit<ImageStoreOptions, 'maxBytes'>> {
   readonly directory: string;
   readonly files: StoreFiles;
-  readonly options: OpenStoreOptions;
-  readonly signal: AbortSignal;
-  readonly progress: (done: number, total: number) => void;
+  readonly parts: LayerParts;
 }
 
 /** Makes the directories, and throws away what an interrupted process left unfinished. */
@@ -175,30 +154,25 @@ async function prepareDirectory(at: StoreFiles['at'], clock: Clock): Promise<voi
     await mkdir(at(name), { recursive: true, mode: 0o700 });
   for (const name of await readdir(at('scratch'))) {
     // Another agent of this host may be at work in the same store: only what is old is abandoned.
-    const age =
-      clock.now() -
-      (await stat(at('scratch', name)).then(
-        (s) => s.mtimeMs,
-        () => clock.now(),
-      ));
-    if (age > 24 * 3600_000) await rm(at('scratch', name), { recursive: true, force: true });
+    const { mtimeMs } = await stat(at('scratch', name)).catch(() => ({ mtimeMs: clock.now() }));
+    if (clock.now() - mtimeMs > 24 * 3600_000) await rm(at('scratch', name), { recursive: true, force: true });
   }
 }
 
 /** Finds images in the store, or pulls them: one that several ask for at a time is pulled once. */
-function createEnsure(directory: string, files: StoreFiles, options: OpenStoreOptions): ImageStore['ensure'] {
-  const { at, complete, touch } = files;
-  const calls = createSharedCalls();
+function createEnsure(store: OpenStore): ImageStore['ensure'] {
+  const { at, complete, touch } = store.files;
+  const join = createSharedCalls();
   return async (request) => {
     request.signal.throwIfAborted();
-    let ref: ReturnType<typeof parseReference>;
+    let ref: ImageReference;
     try {
       ref = parseReference(request.reference);
     } catch (error) {
       throw new ImageError('InvalidImageName', (error as Error).message);
     }
     const reference = referenceText(ref);
-    if (isLocal(ref)) return ensureLocal(files, reference, request.wanted);
+    if (isLocal(ref)) return ensureLocal(store.files, reference, request.wanted);
 
     const repository = repositoryOf(ref);
     const policy = request.policy ?? defaultPullPolicy(ref);
@@ -220,10 +194,10 @@ function createEnsure(directory: string, files: StoreFiles, options: OpenStoreOp
         throw new ImageError('ErrImageNeverPull', `image ${reference} is not present and its pull policy is Never`);
     }
     const key = JSON.stringify([reference, request.wanted, request.credentials ?? null]);
-    return calls.join(
+    return join(
       key,
       request.signal,
-      (signal, progress) => pullIntoStore(request, ref, reference, { directory, files, options, signal, progress }),
+      (signal, onProgress) => pullIntoStore(store, ref, { ...request, signal, onProgress }),
       request.onProgress,
     );
   };
@@ -237,7 +211,7 @@ async function ensureLocal(files: StoreFiles, reference: string, wanted: WantedF
       'ErrImagePull',
       `image ${reference} is not in the local store; import it first (coracle image import ${reference} <file>)`,
     );
-  for (const kind of ['disk', 'kernel', 'initrd'] as const)
+  for (const kind of IMAGE_KINDS)
     if (wanted[kind] !== undefined && !entry.files[kind])
       throw new ImageError('ErrImagePull', `image ${reference} was imported without a ${kind}`);
   return storedImage(at, reference, entry, false);
@@ -260,58 +234,55 @@ const pulledPath = (at: StoreFiles['at'], digest: string, wanted: WantedFiles): 
 
 /** Pulls an image and writes down whose it is. Throws ImageError, or the signal's reason. */
 async function pullIntoStore(
-  request: ImageRequest,
+  { directory, files, parts, clock, log, architecture, maxImageBytes, space }: OpenStore,
   ref: ImageReference,
-  reference: string,
-  to: PullTarget,
+  { wanted, credentials, signal, onProgress }: ImageRequest & Required<Pick<ImageRequest, 'onProgress'>>,
 ): Promise<StoredImage> {
-  const { directory, options, signal, progress } = to;
-  const { at, complete, moveIn, sweep } = to.files;
-  const { clock, log, parts, space } = options;
+  const { at, complete, moveIn, sweep } = files;
+  const reference = referenceText(ref);
   const repository = repositoryOf(ref);
   const guard = await guardDisk(directory, { space, clock, signal });
   try {
     guard.signal.throwIfAborted();
+    const scratchDirectory = await mkdtemp(at('scratch', 'pull-'));
     const found = await pullImage(ref, {
-      wanted: request.wanted,
+      wanted,
       clock,
       signal: guard.signal,
-      architecture: options.architecture ?? 'amd64',
+      architecture,
       parts,
-      scratchDirectory: await mkdtemp(at('scratch', 'pull-')),
-      maxBytes: options.maxImageBytes ?? MAX_IMAGE_BYTES,
-      onProgress: progress,
-      ...(request.credentials && { credentials: request.credentials }),
+      scratchDirectory,
+      maxBytes: maxImageBytes,
+      onProgress,
+      ...(credentials && { credentials }),
       // A manifest that another repository shows is no proof of a right to what this one gave.
       have: async (digest) => {
-        const entry = await complete(await readEntry<ImageEntry>(pulledPath(at, digest, request.wanted)));
+        const entry = await complete(await readEntry<ImageEntry>(pulledPath(at, digest, wanted)));
         return entry?.access && Object.hasOwn(entry.access, repository) ? entry : undefined;
       },
     });
-    if ('paths' in found) await moveIn(found.files, found.paths);
+    const { digest, paths } = found;
+    if (paths) await moveIn(found.files, paths);
     const now = clock.now();
-    const before = await readEntry<ImageEntry>(pulledPath(at, found.digest, request.wanted));
-    const shown = found.credentialShown ? request.credentials : undefined;
+    const before = await readEntry<ImageEntry>(pulledPath(at, digest, wanted));
     const entry: ImageEntry = {
       version: 1,
       reference,
-      digest: found.digest,
+      digest,
       files: found.files,
-      access: withAccess(before?.access, repository, shown),
+      access: withAccess(before?.access, repository, found.credentialShown ? credentials : undefined),
       createdAt: now,
       usedAt: now,
     };
-    await writeFileAtomic(pulledPath(at, found.digest, request.wanted), JSON.stringify(entry));
-    await writeFileAtomic(
-      at('refs', entryName(reference)),
-      JSON.stringify({ version: 1, reference, digest: found.digest } satisfies RefEntry),
-    );
-    if ('paths' in found) {
-      log.info('image pulled', { image: reference, digest: found.digest });
-      await rm(found.scratchDirectory, { recursive: true, force: true });
+    await writeFileAtomic(pulledPath(at, digest, wanted), JSON.stringify(entry));
+    const named: RefEntry = { version: 1, reference, digest };
+    await writeFileAtomic(at('refs', entryName(reference)), JSON.stringify(named));
+    if (paths) {
+      log.info('image pulled', { image: reference, digest });
+      await rm(scratchDirectory, { recursive: true, force: true });
       await sweep();
     }
-    return storedImage(at, reference, entry, 'paths' in found);
+    return storedImage(at, reference, entry, paths !== undefined);
   } catch (error) {
     signal.throwIfAborted();
     const problem = guard.problem();
@@ -334,8 +305,8 @@ async function pullIntoStore(
 
 /** What is left on the disk of a directory, for people. */
 const freeText = (directory: string): Promise<string> =>
-  statfs(directory).then(
-    ({ bavail, bsize }) => `${Math.floor((bavail * bsize) / 1024 ** 2)} MiB free`,
+  spaceOf(directory).then(
+    ({ free }) => `${Math.floor(free / 1024 ** 2)} MiB free`,
     () => 'its free space is not known',
   );
 

@@ -5,7 +5,7 @@ import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Descriptor, RegistryClient } from '@coracle/runtime/oci/registry-client';
 import { RegistryError } from '@coracle/runtime/oci/registry-error';
 
-export interface DownloadOptions {
+interface DownloadOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Called with bytes on disk so far. */
@@ -52,14 +52,12 @@ async function continueDownload(
   path: string,
   options: DownloadOptions,
 ): Promise<void> {
-  const have = await stat(path).then(
-    (s) => s.size,
-    () => 0,
-  );
+  const { size: have } = await stat(path).catch(() => ({ size: 0 }));
   if (have === layer.size) return;
   const idle = new AbortController();
   const signal = AbortSignal.any([options.signal, idle.signal]);
-  let cancel = options.clock.schedule(IDLE_MS, () => idle.abort(new Error(`no byte for ${IDLE_MS} ms`)));
+  const watch = () => options.clock.schedule(IDLE_MS, () => idle.abort(new Error(`no byte for ${IDLE_MS} ms`)));
+  let cancel = watch();
   const file = await open(path, 'a', 0o600);
   try {
     let wanted = have < layer.size ? have : 0;
@@ -72,7 +70,7 @@ async function continueDownload(
     let size = wanted;
     for await (const chunk of body) {
       cancel();
-      cancel = options.clock.schedule(IDLE_MS, () => idle.abort(new Error(`no byte for ${IDLE_MS} ms`)));
+      cancel = watch();
       size += chunk.length;
       if (size > layer.size) throw new Error(`the registry sent more than the ${layer.size} bytes it announced`);
       await file.writeFile(chunk);
@@ -86,7 +84,7 @@ async function continueDownload(
 }
 
 /** `sha256:<hex>` of a file. */
-export async function sha256Of(path: string): Promise<string> {
+async function sha256Of(path: string): Promise<string> {
   const hash = createHash('sha256');
   const file = await open(path, 'r');
   for await (const chunk of file.createReadStream({ highWaterMark: 1024 * 1024 })) hash.update(chunk as Buffer);

@@ -8,13 +8,6 @@ import { join } from 'node:path';
 import { LAYER_READ, removes, walkLayer } from '@coracle/runtime/oci/walk-layer';
 import { type SparseResult, writeSparse } from './sparse-writer.ts';
 
-export interface ExtractLimits {
-  /** Bytes of all extracted files together. */
-  readonly maxBytes: number;
-  /** Bytes of a layer once unpacked, extracted or not. */
-  readonly maxUnpackedBytes: number;
-}
-
 /** Files below one wanted directory; a container disk has one. */
 const MAX_FILES = 8;
 
@@ -23,12 +16,17 @@ export type Extracted = ReadonlyMap<string, SparseResult & { readonly file: stri
 
 /**
  * Applies the layers in order, keeping regular files that are one of `paths` or lie below one of them; later layers
- * replace and (by whiteouts) remove. New files are made in `directory` with names of our own.
+ * replace and (by whiteouts) remove. New files are made in `directory` with names of our own. `maxBytes` is for all of
+ * them together, and for what a layer is once unpacked, extracted or not.
  */
 export async function extractFiles(
   layers: readonly string[],
   paths: readonly string[],
-  options: { readonly directory: string; readonly limits: ExtractLimits; readonly signal: AbortSignal },
+  {
+    directory,
+    maxBytes,
+    signal,
+  }: { readonly directory: string; readonly maxBytes: number; readonly signal: AbortSignal },
 ): Promise<Extracted> {
   const found = new Map<string, SparseResult & { file: string }>();
   let serial = 0;
@@ -44,11 +42,8 @@ export async function extractFiles(
   };
 
   for (const layer of layers) {
-    const bytes = {
-      open: () => createReadStream(layer, LAYER_READ),
-      head: () => headOf(layer),
-    };
-    await walkLayer(bytes, options.limits, options.signal, async (entry) => {
+    const bytes = { open: () => createReadStream(layer, LAYER_READ), head: () => headOf(layer) };
+    await walkLayer(bytes, { maxUnpackedBytes: maxBytes }, signal, async (entry) => {
       const { kind, name } = entry;
       if (kind === 'whiteout' || kind === 'opaque') return drop((kept) => removes(entry, kept));
       if (!wanted(name)) return;
@@ -58,11 +53,8 @@ export async function extractFiles(
       await drop((kept) => kept === name);
       if (found.size >= MAX_FILES)
         throw new Error(`the image holds more than ${MAX_FILES} files where one is expected`);
-      const file = join(options.directory, `file-${serial++}`);
-      const result = await writeSparse(file, entry.body, {
-        maxBytes: options.limits.maxBytes - total,
-        signal: options.signal,
-      });
+      const file = join(directory, `file-${serial++}`);
+      const result = await writeSparse(file, entry.body, { maxBytes: maxBytes - total, signal });
       total += result.size;
       found.set(name, { ...result, file });
     });

@@ -4,38 +4,19 @@
  * pull still reads it. Another repository that names the digest of a layer has to give all of it: the name of a private
  * layer opens nothing.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '@coracle/runtime/clock/clock';
-
-export interface LayerParts {
-  /** The layers of one pull from `repository` (with its registry), kept until it releases them. */
-  hold(repository: string, digests: readonly string[]): HeldLayers;
-  /** Removes what no pull holds and is a day old, and what is over the bound, oldest first; or all no pull holds. */
-  prune(all?: boolean): Promise<void>;
-}
-
-export interface HeldLayers {
-  /** Runs `fill` on the file of a held layer, never beside another `fill` of the same layer; resolves to its path. */
-  fill(digest: string, fill: (path: string) => Promise<void>): Promise<string>;
-  /** `done`: the layers have served; they go unless another pull holds them. Else they stay for the next try. */
-  release(done: boolean): Promise<void>;
-}
 
 /** A download nobody has continued for this long is given up. */
 const MAX_AGE_MS = 24 * 3600_000;
 
 const partName = (repository: string, digest: string): string =>
-  `layer-${createHash('sha256')
-    .update(JSON.stringify([repository, digest]))
-    .digest('hex')}`;
+  `layer-${hash('sha256', JSON.stringify([repository, digest]))}`;
 
 /** `maxBytes`: of all parts together that no pull holds. */
-export function createLayerParts(
-  directory: string,
-  options: { readonly clock: Clock; readonly maxBytes: number },
-): LayerParts {
+export function createLayerParts(directory: string, options: { readonly clock: Clock; readonly maxBytes: number }) {
   const holders = new Map<string, number>();
   /** The end of the last work on a layer, by the name of its file. */
   const tails = new Map<string, Promise<void>>();
@@ -53,16 +34,19 @@ export function createLayerParts(
   };
 
   return {
-    hold(repository, digests) {
+    /** The layers of one pull from `repository` (with its registry), kept until it releases them. */
+    hold(repository: string, digests: readonly string[]) {
       const held = [...new Set(digests.map((digest) => partName(repository, digest)))];
       for (const name of held) holders.set(name, (holders.get(name) ?? 0) + 1);
       return {
-        async fill(digest, fill) {
+        /** Runs `fill` on the file of a held layer, never beside another `fill` of the same layer; resolves to its path. */
+        async fill(digest: string, fill: (path: string) => Promise<void>): Promise<string> {
           const name = partName(repository, digest);
           await alone(name, () => fill(pathOf(name)));
           return pathOf(name);
         },
-        async release(done) {
+        /** `done`: the layers have served; they go unless another pull holds them. Else they stay for the next try. */
+        async release(done: boolean): Promise<void> {
           for (const name of held) {
             const others = (holders.get(name) ?? 1) - 1;
             if (others > 0) holders.set(name, others);
@@ -76,7 +60,8 @@ export function createLayerParts(
         },
       };
     },
-    async prune(all = false) {
+    /** Removes what no pull holds and is a day old, and what is over the bound, oldest first; or all no pull holds. */
+    async prune(all = false): Promise<void> {
       const idle: { path: string; size: number; age: number }[] = [];
       for (const name of await readdir(directory)) {
         if (holders.has(name)) continue;
@@ -93,3 +78,5 @@ export function createLayerParts(
     },
   };
 }
+
+export type LayerParts = ReturnType<typeof createLayerParts>;

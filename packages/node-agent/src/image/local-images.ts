@@ -6,7 +6,7 @@ import { inspectDisk } from './disk-header.ts';
 import type { ImageStore } from './image-store.ts';
 import { checkDiskSource } from './import-source.ts';
 import { writeSparse } from './sparse-writer.ts';
-import { type FileEntry, filesOf } from './store-entries.ts';
+import { type FileEntry, filesOf, type ImageEntry } from './store-entries.ts';
 
 export interface ImportOptions {
   /** A kernel image (bzImage) for kernelBoot. */
@@ -34,7 +34,7 @@ export interface ImageSummary {
 const MAX_IMPORT = 1024 ** 4;
 
 /** `name`, `name:tag` or `localhost/name:tag` in full. Throws on a name with another registry. */
-export function localReference(name: string): string {
+function localReference(name: string): string {
   const given = parseReference(name);
   const ref = isLocal(given) ? given : parseReference(`localhost/${name}`);
   if ((!isLocal(given) && given.registry !== 'docker.io') || ref.digest !== '')
@@ -77,12 +77,8 @@ export async function importImage(
     const disk = await take(file, 'disk');
     const kernel = await take(options.kernel, 'kernel');
     const initrd = await take(options.initrd, 'initrd');
-    const entry = await store.adopt(
-      reference,
-      { ...(disk && { disk }), ...(kernel && { kernel }), ...(initrd && { initrd }) },
-      paths,
-    );
-    return summaryOf(entry, true);
+    const files = { ...(disk && { disk }), ...(kernel && { kernel }), ...(initrd && { initrd }) };
+    return summaryOf(await store.adopt(reference, files, paths), true);
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
@@ -103,10 +99,7 @@ async function* counted(
   }
 }
 
-const summaryOf = (
-  entry: Awaited<ReturnType<ImageStore['entries']>>[number]['entry'],
-  local: boolean,
-): ImageSummary => ({
+const summaryOf = (entry: ImageEntry, local: boolean): ImageSummary => ({
   reference: entry.reference,
   digest: entry.digest,
   local,
@@ -119,8 +112,7 @@ const summaryOf = (
 
 /** Everything in the store, by reference. */
 export async function listImages(store: Pick<ImageStore, 'entries'>): Promise<ImageSummary[]> {
-  const entries = await store.entries();
-  return entries
+  return (await store.entries())
     .map(({ entry, local }) => summaryOf(entry, local))
     .sort((a, b) => (a.reference < b.reference ? -1 : a.reference > b.reference ? 1 : 0));
 }
@@ -128,16 +120,12 @@ export async function listImages(store: Pick<ImageStore, 'entries'>): Promise<Im
 /** Removes an image by reference; false when there was none. Guests that run from it are not touched. */
 export async function removeImage(store: ImageStore, name: string): Promise<boolean> {
   const full = new Set<string>();
-  try {
-    full.add(localReference(name));
-  } catch {
-    // Not a local name.
-  }
-  try {
-    full.add(referenceText(parseReference(name)));
-  } catch {
-    // Not a reference at all.
-  }
+  for (const read of [localReference, (text: string) => referenceText(parseReference(text))])
+    try {
+      full.add(read(name));
+    } catch {
+      // Not a local name, or not a reference at all.
+    }
   const matches = (await store.entries()).filter(({ entry }) => full.has(entry.reference));
   await store.remove(matches.map(({ path }) => path));
   return matches.length > 0;

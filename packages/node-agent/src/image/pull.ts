@@ -9,10 +9,17 @@ import { repositoryOf } from './image-access.ts';
 import { downloadLayer } from './layer-download.ts';
 import { type Extracted, extractFiles } from './layer-extract.ts';
 import type { LayerParts } from './layer-parts.ts';
-import type { FileEntry, ImageEntry, ImageFiles } from './store-entries.ts';
+import {
+  type FileEntry,
+  IMAGE_KINDS,
+  type ImageEntry,
+  type ImageFiles,
+  type ImageKind,
+  type WantedFiles,
+} from './store-entries.ts';
 
-export interface PullOptions {
-  readonly wanted: { readonly disk?: string; readonly kernel?: string; readonly initrd?: string };
+interface PullOptions {
+  readonly wanted: WantedFiles;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly architecture: string;
@@ -26,16 +33,13 @@ export interface PullOptions {
   readonly have: (digest: string) => Promise<ImageEntry | undefined>;
 }
 
-export type Pulled =
-  | { readonly digest: string; readonly files: ImageFiles; readonly credentialShown: boolean }
-  | {
-      readonly digest: string;
-      readonly credentialShown: boolean;
-      readonly files: ImageFiles;
-      /** Where the files are, in the order disk, kernel, initrd. */
-      readonly paths: readonly string[];
-      readonly scratchDirectory: string;
-    };
+interface Pulled {
+  readonly digest: string;
+  readonly credentialShown: boolean;
+  readonly files: ImageFiles;
+  /** Where the files are, in the order of `IMAGE_KINDS`; absent when they were at hand already. */
+  readonly paths?: readonly string[];
+}
 
 /** Pulls `ref`. Throws RegistryError or a plain Error that says what is wrong with the image. */
 export async function pullImage(ref: ImageReference, options: PullOptions): Promise<Pulled> {
@@ -72,32 +76,23 @@ export async function pullImage(ref: ImageReference, options: PullOptions): Prom
       const paths = wantedPaths(options.wanted);
       const found = await extractFiles(blobs, [...paths.values()], {
         directory: scratchDirectory,
-        limits: { maxBytes: options.maxBytes, maxUnpackedBytes: options.maxBytes },
+        maxBytes: options.maxBytes,
         signal,
       });
       chosen = await chooseFiles(found, paths);
     } finally {
       await held.release(chosen !== undefined);
     }
-    return {
-      digest: manifest.digest,
-      files: chosen.files,
-      paths: chosen.paths,
-      scratchDirectory,
-      credentialShown: registry.credentialShown(),
-    };
+    return { digest: manifest.digest, ...chosen, credentialShown: registry.credentialShown() };
   } catch (error) {
     await rm(scratchDirectory, { recursive: true, force: true });
     throw error;
   }
 }
 
-type Kind = 'disk' | 'kernel' | 'initrd';
-const KINDS = ['disk', 'kernel', 'initrd'] as const;
-
-function wantedPaths(wanted: PullOptions['wanted']): Map<Kind, string> {
-  const paths = new Map<Kind, string>();
-  for (const kind of KINDS) {
+function wantedPaths(wanted: WantedFiles): Map<ImageKind, string> {
+  const paths = new Map<ImageKind, string>();
+  for (const kind of IMAGE_KINDS) {
     const text = wanted[kind];
     if (text === undefined) continue;
     const path = text.startsWith('/') ? normalEntryName(text) : undefined;
@@ -110,13 +105,11 @@ function wantedPaths(wanted: PullOptions['wanted']): Map<Kind, string> {
 
 async function chooseFiles(
   found: Extracted,
-  paths: ReadonlyMap<Kind, string>,
+  wanted: ReadonlyMap<ImageKind, string>,
 ): Promise<{ files: ImageFiles; paths: string[] }> {
-  const files: { disk?: FileEntry; kernel?: FileEntry; initrd?: FileEntry } = {};
-  const places: string[] = [];
-  for (const kind of KINDS) {
-    const path = paths.get(kind);
-    if (path === undefined) continue;
+  const files: { [kind in ImageKind]?: FileEntry } = {};
+  const paths: string[] = [];
+  for (const [kind, path] of wanted) {
     const exact = found.get(path);
     const below = [...found].filter(([name]) => name.startsWith(`${path}/`));
     const file = exact ?? (kind === 'disk' && below.length === 1 ? below[0]?.[1] : undefined);
@@ -130,7 +123,7 @@ async function chooseFiles(
     }
     const format = kind === 'disk' ? await inspectDisk(file.file) : { format: 'raw' as const, virtualSize: file.size };
     files[kind] = { digest: file.digest, size: file.size, ...format };
-    places.push(file.file);
+    paths.push(file.file);
   }
-  return { files, paths: places };
+  return { files, paths };
 }

@@ -1,5 +1,5 @@
 /** The JSON records of the image store: what is written, and a reading that survives damage (a bad record is as if absent). */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDigest } from '@coracle/runtime/oci/reference';
@@ -15,11 +15,13 @@ export interface FileEntry {
   readonly virtualSize: number;
 }
 
-export interface ImageFiles {
-  readonly disk?: FileEntry;
-  readonly kernel?: FileEntry;
-  readonly initrd?: FileEntry;
-}
+/** What a guest may need of an image, in the order in which files are listed. */
+export const IMAGE_KINDS = ['disk', 'kernel', 'initrd'] as const;
+export type ImageKind = (typeof IMAGE_KINDS)[number];
+/** At least one of the three. */
+export type ImageFiles = { readonly [kind in ImageKind]?: FileEntry };
+/** Paths in an image, at least one. The disk: a file, or the directory that holds exactly one; '/disk' for container disks. */
+export type WantedFiles = { readonly [kind in ImageKind]?: string };
 
 /** An image whose files are in the store. */
 export interface ImageEntry {
@@ -44,8 +46,7 @@ export interface RefEntry {
 }
 
 /** A file name that no text of a user can shape. */
-export const entryName = (...key: readonly string[]): string =>
-  `${createHash('sha256').update(JSON.stringify(key)).digest('hex')}.json`;
+export const entryName = (...key: readonly string[]): string => `${hash('sha256', JSON.stringify(key))}.json`;
 
 /** File name of a digest; throws on anything that is not one. */
 export function fileNameOf(digest: string): string {
@@ -94,5 +95,4 @@ export async function storedEntries(
   return [...local!.map((one) => ({ ...one, local: true })), ...pulled!.map((one) => ({ ...one, local: false }))];
 }
 
-export const filesOf = (files: ImageFiles): FileEntry[] =>
-  [files.disk, files.kernel, files.initrd].filter((file): file is FileEntry => file !== undefined);
+export const filesOf = (files: ImageFiles): FileEntry[] => IMAGE_KINDS.flatMap((kind) => files[kind] ?? []);

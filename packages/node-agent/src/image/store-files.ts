@@ -13,19 +13,6 @@ import {
   readImageEntries,
 } from './store-entries.ts';
 
-export interface StoreFiles {
-  /** A path within the store. */
-  at(...names: string[]): string;
-  /** The entry, if all its files are there. */
-  complete(entry: ImageEntry | undefined): Promise<ImageEntry | undefined>;
-  /** Takes finished files over: moves them. */
-  moveIn(files: ImageFiles, paths: readonly string[]): Promise<void>;
-  /** Makes room; the files of `dropped` go at once. */
-  sweep(dropped?: readonly ImageEntry[]): Promise<void>;
-  /** Writes down that the image of this record is used. */
-  touch(path: string, entry: ImageEntry): Promise<void>;
-}
-
 const MAX_BYTES = 100 * 1024 ** 3;
 /** A file without a record is abandoned after this long. */
 const UNNAMED_MS = 10 * 60_000;
@@ -33,9 +20,10 @@ const UNNAMED_MS = 10 * 60_000;
 /** The files of the store at `directory`, which is there already. */
 export function createStoreFiles(
   directory: string,
-  options: { readonly clock: Clock; readonly log: Logger; readonly maxBytes?: number },
-): StoreFiles {
+  options: { readonly clock: Clock; readonly log: Logger; readonly maxBytes?: number | undefined },
+) {
   const { clock, log } = options;
+  /** A path within the store. */
   const at = (...names: string[]): string => join(directory, ...names);
 
   const present = async (file: FileEntry): Promise<boolean> =>
@@ -43,14 +31,15 @@ export function createStoreFiles(
       (s) => s.size === file.size,
       () => false,
     );
+  /** The entry, if all its files are there. */
   const complete = async (entry: ImageEntry | undefined): Promise<ImageEntry | undefined> => {
     if (!entry) return undefined;
     for (const file of filesOf(entry.files)) if (!(await present(file))) return undefined;
     return entry;
   };
+  /** Takes finished files over: moves them. */
   const moveIn = async (files: ImageFiles, paths: readonly string[]): Promise<void> => {
-    const list = filesOf(files);
-    for (const [i, file] of list.entries()) {
+    for (const [i, file] of filesOf(files).entries()) {
       const from = paths[i] ?? '';
       await chmod(from, 0o400);
       await rename(from, at('files', fileNameOf(file.digest)));
@@ -60,7 +49,8 @@ export function createStoreFiles(
 
   /**
    * Removes files that no record names, then, while over the bound, the pulled image that was used longest ago. A file
-   * nobody names yet may be one whose record is being written this moment, so only old ones go at once.
+   * nobody names yet may be one whose record is being written this moment, so only old ones, and those of `dropped`, go
+   * at once.
    */
   const sweep = async (dropped: readonly ImageEntry[] = []): Promise<void> => {
     const pulled = (await readImageEntries(at('pulled'))).sort((a, b) => a.entry.usedAt - b.entry.usedAt);
@@ -68,11 +58,9 @@ export function createStoreFiles(
     const bound = options.maxBytes ?? MAX_BYTES;
     const gone = new Set(dropped.flatMap((entry) => filesOf(entry.files).map((file) => fileNameOf(file.digest))));
     for (;;) {
-      const named = new Map<string, number>();
-      for (const { entry } of [...pulled, ...local])
-        for (const file of filesOf(entry.files)) named.set(fileNameOf(file.digest), file.size);
-      let total = 0;
-      for (const size of named.values()) total += size;
+      const files = [...pulled, ...local].flatMap(({ entry }) => filesOf(entry.files));
+      const named = new Map(files.map(({ digest, size }) => [fileNameOf(digest), size]));
+      const total = named.values().reduce((sum, size) => sum + size, 0);
       if (total <= bound || pulled.length <= 1) {
         for (const name of await readdir(at('files'))) {
           if (named.has(name)) continue;
@@ -89,6 +77,7 @@ export function createStoreFiles(
     }
   };
 
+  /** Writes down that the image of this record is used. */
   const touch = async (path: string, entry: ImageEntry): Promise<void> => {
     // Once an hour is enough to order images by use.
     if (clock.now() - entry.usedAt > 3600_000)
@@ -97,3 +86,5 @@ export function createStoreFiles(
 
   return { at, complete, moveIn, sweep, touch };
 }
+
+export type StoreFiles = ReturnType<typeof createStoreFiles>;
