@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 import { decodeBase64, encodeBase64 } from '../../packages/apimachinery/src/meta/base64.ts';
 import { ApiError } from '../../packages/apimachinery/src/meta/status.ts';
 import { createSigningRequest } from '../../packages/apiserver/src/auth/certificate-authority.ts';
-import { isOfOthers } from '../../packages/node-agent/src/agent/launcher/no-relationship.ts';
+import { isOfOthers } from '../../packages/node-agent/src/agent/launcher/own-instance.ts';
 import { startPlane, type TestPlane } from '../testkit/control-plane.ts';
 import { eventually } from '../testkit/eventually.ts';
 import { newAuthority } from '../testkit/listen-tls.ts';

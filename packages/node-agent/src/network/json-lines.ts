@@ -4,8 +4,8 @@ import type { Duplex } from 'node:stream';
 /** A network with thousands of Pods and Services is far below. */
 const MAX_LINE = 64 * 1024 * 1024;
 
-/** Calls back with each message; destroys the connection at what is none, or is longer than 64 MiB. */
-export function readLines(socket: Duplex, take: (message: unknown) => void): void {
+/** Calls back with each message; destroys the connection at what is none, or is longer than `max` (64 MiB). */
+export function readLines(socket: Duplex, take: (message: unknown) => void, max = MAX_LINE): void {
   const decoder = new TextDecoder();
   let held: string[] = [];
   let length = 0;
@@ -25,7 +25,7 @@ export function readLines(socket: Duplex, take: (message: unknown) => void): voi
     }
     held.push(last);
     length += last.length;
-    if (length > MAX_LINE) socket.destroy(new Error('a line that is too long'));
+    if (length > max) socket.destroy(new Error('a line that is too long'));
   });
 }
 

@@ -70,7 +70,7 @@ export function watchDisk(launcher: LauncherState, guest: Guest): { stop(): void
     const { diskPause: _, ...rest } = record;
     launcher.record = diskPause === undefined ? rest : { ...rest, diskPause };
     // A disk without room keeps the note in memory: an agent that comes next finds the guest as its user's.
-    await writeRecord(join(environment.vmsDirectory, record.vmiUid), launcher.record).catch((error: Error) =>
+    await writeRecord(environment.vmsDirectory, launcher.record).catch((error: Error) =>
       launcher.log.warn('record not written', { error: error.message }),
     );
     launcher.changed();

@@ -10,35 +10,6 @@ const MAX_TEXT = 256;
 /** Longest list taken from a guest: interfaces, addresses, users, file systems, commands. */
 const MAX_ITEMS = 256;
 
-export interface GuestOsInfo {
-  readonly name?: string;
-  readonly kernelRelease?: string;
-  readonly version?: string;
-  readonly prettyName?: string;
-  readonly versionId?: string;
-  readonly kernelVersion?: string;
-  readonly machine?: string;
-  readonly id?: string;
-}
-export interface GuestInterface {
-  readonly name: string;
-  readonly mac: string;
-  readonly addresses: readonly { readonly address: string; readonly type: 'ipv4' | 'ipv6' }[];
-}
-export interface GuestUser {
-  readonly userName: string;
-  readonly domain?: string;
-  readonly loginTime?: number;
-}
-export interface GuestFilesystem {
-  readonly diskName: string;
-  readonly mountPoint: string;
-  readonly fileSystemType: string;
-  readonly usedBytes: number;
-  readonly totalBytes: number;
-  readonly disk?: readonly { readonly serial?: string; readonly busType: string }[];
-}
-
 type Fields = Readonly<Record<string, unknown>>;
 const fieldsOf = (value: unknown): Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
@@ -50,7 +21,7 @@ const said = <T extends object>(members: T): Partial<T> =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== '' && value !== 0)) as Partial<T>;
 
 /** Of `guest-get-osinfo`. */
-export function readOsInfo(value: unknown): GuestOsInfo {
+export function readOsInfo(value: unknown) {
   const os = fieldsOf(value);
   return said({
     name: textOf(os['name']),
@@ -64,8 +35,10 @@ export function readOsInfo(value: unknown): GuestOsInfo {
   });
 }
 
+export type GuestOsInfo = ReturnType<typeof readOsInfo>;
+
 /** Of `guest-network-get-interfaces`, without the loopback. */
-export const readInterfaces = (value: unknown): GuestInterface[] =>
+export const readInterfaces = (value: unknown) =>
   listOf(value)
     .map((nic) => ({
       name: textOf(nic['name']),
@@ -77,8 +50,10 @@ export const readInterfaces = (value: unknown): GuestInterface[] =>
     }))
     .filter(({ name }) => name !== 'lo' && name !== '');
 
+export type GuestInterface = ReturnType<typeof readInterfaces>[number];
+
 /** What one way of a card has carried since the guest was started. */
-export interface Traffic {
+interface Traffic {
   readonly bytes: number;
   readonly packets: number;
   readonly errors: number;
@@ -104,34 +79,24 @@ export const readTraffic = (value: unknown): CardTraffic[] =>
     return [{ mac: textOf(nic['hardware-address']).toLowerCase(), rx: way('rx'), tx: way('tx') }];
   });
 
-/** Averages of runnable processes. */
-export interface GuestLoad {
-  readonly oneMinute: number;
-  readonly fiveMinutes: number;
-  readonly fifteenMinutes: number;
+/** Averages of runnable processes, of `guest-get-load`. */
+export function readLoad(value: unknown) {
+  const { load1m, load5m, load15m } = fieldsOf(value);
+  if (typeof load1m !== 'number') return undefined;
+  return { oneMinute: numberOf(load1m), fiveMinutes: numberOf(load5m), fifteenMinutes: numberOf(load15m) };
 }
 
-/** Of `guest-get-load`. */
-export function readLoad(value: unknown): GuestLoad | undefined {
-  const load = fieldsOf(value);
-  return typeof load['load1m'] !== 'number'
-    ? undefined
-    : {
-        oneMinute: numberOf(load['load1m']),
-        fiveMinutes: numberOf(load['load5m']),
-        fifteenMinutes: numberOf(load['load15m']),
-      };
-}
+export type GuestLoad = NonNullable<ReturnType<typeof readLoad>>;
 
 /** Of `guest-get-users`. */
-export const readUsers = (value: unknown): GuestUser[] =>
+export const readUsers = (value: unknown) =>
   listOf(value).map((one) => ({
     userName: textOf(one['user']),
     ...said({ domain: textOf(one['domain']), loginTime: numberOf(one['login-time']) }),
   }));
 
 /** Of `guest-get-fsinfo`. */
-export const readFilesystems = (value: unknown): GuestFilesystem[] =>
+export const readFilesystems = (value: unknown) =>
   listOf(value).map((one) => {
     const disk = listOf(one['disk']).map((part) => ({
       ...said({ serial: textOf(part['serial']) }),
@@ -147,6 +112,8 @@ export const readFilesystems = (value: unknown): GuestFilesystem[] =>
     };
   });
 
+export type GuestFilesystem = ReturnType<typeof readFilesystems>[number];
+
 /** An answer; undefined when this agent has no such command, or not for this guest. */
 async function optional(ask: AskGuestAgent, command: string): Promise<unknown> {
   try {
@@ -157,19 +124,18 @@ async function optional(ask: AskGuestAgent, command: string): Promise<unknown> {
   }
 }
 
-export const askUsers = async (ask: AskGuestAgent): Promise<GuestUser[]> =>
-  readUsers(await optional(ask, 'guest-get-users'));
-export const askFilesystems = async (ask: AskGuestAgent): Promise<GuestFilesystem[]> =>
-  readFilesystems(await optional(ask, 'guest-get-fsinfo'));
-export const askInterfaces = async (ask: AskGuestAgent): Promise<GuestInterface[]> =>
-  readInterfaces(await optional(ask, 'guest-network-get-interfaces'));
-export const askTraffic = async (ask: AskGuestAgent): Promise<CardTraffic[]> =>
-  readTraffic(await optional(ask, 'guest-network-get-interfaces'));
+const asking =
+  <T>(command: string, read: (answer: unknown) => T) =>
+  async (ask: AskGuestAgent): Promise<T> =>
+    read(await optional(ask, command));
+
+export const askUsers = asking('guest-get-users', readUsers);
+export const askFilesystems = asking('guest-get-fsinfo', readFilesystems);
+export const askInterfaces = asking('guest-network-get-interfaces', readInterfaces);
+export const askTraffic = asking('guest-network-get-interfaces', readTraffic);
 /** Agents before QEMU 10 have no such command. */
-export const askLoad = async (ask: AskGuestAgent): Promise<GuestLoad | undefined> =>
-  readLoad(await optional(ask, 'guest-get-load'));
-export const askOsInfo = async (ask: AskGuestAgent): Promise<GuestOsInfo> =>
-  readOsInfo(await optional(ask, 'guest-get-osinfo'));
+export const askLoad = asking('guest-get-load', readLoad);
+export const askOsInfo = asking('guest-get-osinfo', readOsInfo);
 /** `frozen`, or '' when the file systems can be written to, or nobody knows. */
 export async function askFrozen(ask: AskGuestAgent): Promise<'frozen' | ''> {
   return (await optional(ask, 'guest-fsfreeze-status')) === 'frozen' ? 'frozen' : '';

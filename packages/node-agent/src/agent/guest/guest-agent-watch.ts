@@ -2,6 +2,7 @@
 import { missingCommands } from '@coracle/kubevirt/rules/access-credentials/agent-credentials';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
+import { createLinkedController, type LinkedController } from '@coracle/runtime/signal/linked-controller';
 import type { GuestAgent } from '../../qmp/guest-agent.ts';
 import {
   askCommands,
@@ -26,23 +27,52 @@ export interface GuestAgentFacts {
 const POLL_MS = 10_000;
 const OS_EVERY = 12;
 
-export interface WatchGuestAgentOptions {
+interface WatchOptions {
   readonly agent: GuestAgent;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Aborts when the agent is gone. */
+  /** The life of the guest; for one watch, of the connection of its agent. */
   readonly signal: AbortSignal;
   /** False while the guest does not run: a paused one answers nothing. */
   readonly isRunning: () => boolean;
-  /** What was known before this watch. */
-  readonly before?: GuestAgentFacts | undefined;
+  /** What is known of the agent. */
+  readonly known: () => GuestAgentFacts | undefined;
   readonly onFacts: (facts: GuestAgentFacts) => void;
 }
 
+/** Follows the guest agent for as long as it is connected. Nothing is asked before `follow`. */
+export function createAgentFollower(options: WatchOptions) {
+  let watch: LinkedController | undefined;
+  const begin = (): void => {
+    watch = createLinkedController(options.signal);
+    void watchGuestAgent({ ...options, signal: watch.signal });
+  };
+  const end = (): void => {
+    watch?.abort(new DOMException('the guest agent is not watched any more', 'AbortError'));
+    watch?.release();
+    watch = undefined;
+  };
+  return {
+    /** Begins when the agent is connected, ends when it is not. Returns whether it has just ended. */
+    follow(connected: boolean): boolean {
+      if (connected === (watch !== undefined)) return false;
+      if (connected) begin();
+      else end();
+      return !connected;
+    },
+    /** Asks everything again, soon; nothing while the agent is not connected. */
+    again(): void {
+      if (!watch) return;
+      end();
+      begin();
+    },
+  };
+}
+
 /** Runs until the signal aborts. Never rejects. */
-export async function watchGuestAgent(options: WatchGuestAgentOptions): Promise<void> {
+async function watchGuestAgent(options: WatchOptions): Promise<void> {
   const { agent, clock, signal } = options;
-  let last = options.before;
+  let last = options.known();
   for (let round = 0; !signal.aborted; round++) {
     if (options.isRunning()) {
       try {

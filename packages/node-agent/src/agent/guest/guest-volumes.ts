@@ -2,7 +2,7 @@
  * The volumes of a guest in the node's pool: connected with its QEMU while it runs, so that snapshots and expansions go
  * through it, and given back when it has ended. The record of the guest follows their layers.
  */
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname } from 'node:path';
 import type { CreateSnapshots } from '@coracle/cluster-rules/storage/pool-calls';
 import { nodeNumber } from '@coracle/kubevirt/rules/machine/plug-disk';
 import { type DiskFile, diskNode } from '../../qemu/argv.ts';
@@ -101,7 +101,7 @@ async function noteLayers(launcher: LauncherState, name: string, files: readonly
     files: [...others, ...files],
     volumes: { ...record.volumes, [name]: { ...before, files } },
   };
-  await writeRecord(join(environment.vmsDirectory, record.vmiUid), launcher.record).catch((error: Error) =>
+  await writeRecord(environment.vmsDirectory, launcher.record).catch((error: Error) =>
     launcher.log.warn('record not written', { error: error.message }),
   );
 }

@@ -4,12 +4,15 @@
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { podCard } from '@coracle/kubevirt/rules/machine/interfaces';
 import type { MachinePlan } from '@coracle/kubevirt/rules/machine/machine-plan';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
 import { isRunning, type ProcessIdentity } from '@coracle/runtime/process/identity';
 import type { Exit } from '@coracle/runtime/process/spawn-detached';
+import { abortable } from '@coracle/runtime/signal/abortable';
+import { createDeferred } from '@coracle/runtime/signal/deferred';
 import { createLinkedController, type LinkedController } from '@coracle/runtime/signal/linked-controller';
 import { keepLogShort } from '../../disk/cut-log.ts';
 import { createForwarder, type Forwarder } from '../../network/forwarder.ts';
@@ -18,9 +21,7 @@ import { POD_NETDEV } from '../../qemu/cards.ts';
 import type { QmpEvent, RunState } from '../../qmp/commands.ts';
 import { createGuestAgent, type GuestAgent } from '../../qmp/guest-agent.ts';
 import { keepQmp, type QmpConnection, QmpError } from '../../qmp/qmp-connection.ts';
-import { sameJson } from '../launcher/pod-status.ts';
-import { type AgentFollower, createAgentFollower } from './agent-follower.ts';
-import type { GuestAgentFacts } from './guest-agent-watch.ts';
+import { createAgentFollower, type GuestAgentFacts } from './guest-agent-watch.ts';
 import { openSerialConsole, type SerialConsole } from './serial-console.ts';
 
 export interface GuestOptions {
@@ -109,7 +110,7 @@ class AttachedGuest implements Guest {
   readonly agent: GuestAgent;
   readonly #options: GuestOptions;
   readonly #linked: LinkedController;
-  readonly #follower: AgentFollower;
+  readonly #follower: ReturnType<typeof createAgentFollower>;
   readonly #waiters = new Set<() => void>();
   readonly #listeners = new Set<(event: QmpEvent) => void>();
   #state: GuestState = { connected: false, foreign: false, runState: 'unknown', agentConnected: false };
@@ -131,7 +132,7 @@ class AttachedGuest implements Guest {
       isRunning: () => this.#state.runState === 'running',
       known: () => this.#state.agentFacts,
       onFacts: (agentFacts) => {
-        if (!sameJson(this.#state.agentFacts, agentFacts)) this.#set({ agentFacts });
+        if (!deepEqual(this.#state.agentFacts, agentFacts)) this.#set({ agentFacts });
       },
     });
     void keepQmp(join(directory, VM_FILES.qmp), {
@@ -151,10 +152,8 @@ class AttachedGuest implements Guest {
     keepLogShort(join(directory, VM_FILES.output), { clock, signal });
     if (plan.serial?.log) keepLogShort(join(directory, VM_FILES.serialLog), { clock, signal });
     this.console = plan.serial && openSerialConsole(directory, { clock, signal, log: plan.serial.log });
-    this.forwarder =
-      podCard(plan) !== undefined
-        ? createForwarder({ qmp: () => this.qmp(), netdev: POD_NETDEV, address: options.address })
-        : undefined;
+    if (podCard(plan))
+      this.forwarder = createForwarder({ qmp: () => this.qmp(), netdev: POD_NETDEV, address: options.address });
   }
 
   get state(): GuestState {
@@ -188,13 +187,9 @@ class AttachedGuest implements Guest {
   async refresh(): Promise<void> {
     const found = await askRunState(this.qmp(), this.#options.plan);
     const { ioError, trouble: _, ...rest } = this.#state;
-    const same =
-      rest.connected &&
-      rest.runState === found.runState &&
-      rest.agentConnected === found.agentConnected &&
-      rest.pluggedBytes === found.pluggedBytes &&
-      ioError === found.ioError;
-    if (same) return;
+    const { runState, agentConnected, pluggedBytes } = rest;
+    const known = { runState, agentConnected, pluggedBytes, ioError };
+    if (rest.connected && deepEqual(known, found)) return;
     this.#state = rest;
     this.#set({ connected: true, ...found });
   }
@@ -297,29 +292,24 @@ class AttachedGuest implements Guest {
     this.#follower.again();
   }
 
-  ready(timeoutMs: number): Promise<void> {
+  async ready(timeoutMs: number): Promise<void> {
     const { clock, signal } = this.#options;
-    return new Promise((resolve, reject) => {
-      const finish = (error?: unknown): void => {
-        this.#waiters.delete(check);
-        cancel();
-        signal.removeEventListener('abort', onAbort);
-        if (error === undefined) resolve();
-        else reject(error as Error);
-      };
-      const check = (): void => {
-        const { connected, exit, foreign } = this.#state;
-        if (connected || exit !== undefined || foreign) finish();
-      };
-      const onAbort = (): void => finish(signal.reason);
-      const cancel = clock.schedule(timeoutMs, () =>
-        finish(new Error(`QEMU did not answer within ${timeoutMs} ms: ${this.#state.trouble ?? 'silent'}`)),
-      );
-      this.#waiters.add(check);
-      signal.addEventListener('abort', onAbort, { once: true });
-      if (signal.aborted) onAbort();
-      else check();
-    });
+    const { promise, resolve, reject } = createDeferred();
+    const check = (): void => {
+      const { connected, exit, foreign } = this.#state;
+      if (connected || exit !== undefined || foreign) resolve();
+    };
+    const cancel = clock.schedule(timeoutMs, () =>
+      reject(new Error(`QEMU did not answer within ${timeoutMs} ms: ${this.#state.trouble ?? 'silent'}`)),
+    );
+    this.#waiters.add(check);
+    check();
+    try {
+      await abortable(promise, signal);
+    } finally {
+      this.#waiters.delete(check);
+      cancel();
+    }
   }
 
   async output(): Promise<string> {

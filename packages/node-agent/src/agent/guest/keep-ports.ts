@@ -15,19 +15,6 @@ const MOST_MS = 5000;
 /** How often somebody is looked for who wants a port that the guest has under its own number. */
 const WATCH_MS = 1000;
 
-export interface PortKeeper {
-  /** Looks, unless that is under way, done, or not due yet. */
-  look(): void;
-  /** Somebody else has the ports in hand: what was found out is worth nothing any more. */
-  forget(): void;
-  stop(): void;
-}
-
-export interface PortKeeperOptions {
-  /** `tcp/22` for what the host has, or wants, on all addresses. */
-  readonly listeners?: () => Promise<ReadonlySet<string>>;
-}
-
 interface Wanted {
   readonly asked: readonly AskedPort[];
   readonly problems: readonly string[];
@@ -35,10 +22,12 @@ interface Wanted {
   readonly givenBack: boolean;
 }
 
-/** Makes it; it looks once at least. What is missing is tried again with longer and longer pauses. */
-export function keepPorts(launcher: LauncherState, guest: Guest, options: PortKeeperOptions = {}): PortKeeper {
+/**
+ * Makes it; it looks once at least. What is missing is tried again with longer and longer pauses. `listeners`: `tcp/22` for
+ * what the host has, or wants, on all addresses.
+ */
+export function keepPorts(launcher: LauncherState, guest: Guest, { listeners = wildcardListeners } = {}) {
   const { clock, signal } = launcher.environment;
-  const listeners = options.listeners ?? wildcardListeners;
   let state: 'due' | 'busy' | 'waiting' | 'done' = 'due';
   let pause = FIRST_MS;
   let cancel: (() => void) | undefined;
@@ -85,7 +74,8 @@ export function keepPorts(launcher: LauncherState, guest: Guest, options: PortKe
   };
 
   return {
-    look() {
+    /** Looks, unless that is under way, done, or not due yet. */
+    look(): void {
       if ((state === 'waiting' || state === 'done') && seen !== undefined && seen !== asked()) {
         cancel?.();
         state = 'due';
@@ -99,13 +89,14 @@ export function keepPorts(launcher: LauncherState, guest: Guest, options: PortKe
         later();
       });
     },
-    forget() {
+    /** Somebody else has the ports in hand: what was found out is worth nothing any more. */
+    forget(): void {
       turn++;
       cancel?.();
       state = 'due';
       pause = FIRST_MS;
     },
-    stop() {
+    stop(): void {
       turn++;
       cancel?.();
       state = 'done';

@@ -2,7 +2,6 @@
  * Processors and memory for a running guest: what its instance is to have, and its launcher Pod has been given, is
  * plugged in. Also on the target of a migration, once the guest is here: the Pod there was made for what is to come.
  */
-import { join } from 'node:path';
 import { KUBEVIRTS } from '@coracle/kubevirt/kinds/kinds';
 import { FAIL_MEMORY_HOTPLUG_HOOK } from '@coracle/kubevirt/rules/launcher/functional-test-hooks';
 import { type NextPlug, nextPlug } from '@coracle/kubevirt/rules/live-update/next-plug';
@@ -13,7 +12,7 @@ import type { HotpluggableCpu } from '../../qmp/commands.ts';
 import { QmpError } from '../../qmp/qmp-connection.ts';
 import { hasHook } from '../launcher/functional-test-hooks.ts';
 import type { LauncherState } from '../launcher/launcher-state.ts';
-import { type VmRecord, writeRecord } from '../launcher/vm-record.ts';
+import { keepRecord, type VmRecord } from '../launcher/vm-record.ts';
 import type { Guest } from './guest.ts';
 
 /** Plugs what may be plugged now. False when it has to be tried again; it throws only with the end of the agent. */
@@ -93,9 +92,7 @@ async function requestMemory(launcher: LauncherState, guest: Guest, requestedByt
 }
 
 async function keep(launcher: LauncherState, plan: VmRecord['plan']): Promise<void> {
-  const record = { ...(launcher.record as VmRecord), plan };
-  await writeRecord(join(launcher.environment.vmsDirectory, record.vmiUid), record);
-  launcher.record = record;
+  await keepRecord(launcher, { ...(launcher.record as VmRecord), plan });
   launcher.plugTrouble = undefined;
   // The status follows from the record.
   launcher.changed();

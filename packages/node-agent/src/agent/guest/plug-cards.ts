@@ -4,14 +4,13 @@
  * that ends between a step and its record finds what QEMU has, and goes on.
  */
 
-import { join } from 'node:path';
 import { segmentCards } from '@coracle/kubevirt/rules/launcher/network-attachments';
 import type { PlannedInterface } from '@coracle/kubevirt/rules/machine/machine-plan';
 import { machinePlan } from '@coracle/kubevirt/rules/machine/plan';
 import { plugCard } from '@coracle/kubevirt/rules/machine/plug-card';
 import { pluggedCard } from '../../qemu/cards.ts';
 import type { LauncherState } from '../launcher/launcher-state.ts';
-import { type VmRecord, writeRecord } from '../launcher/vm-record.ts';
+import { type VmRecord, keepRecord } from '../launcher/vm-record.ts';
 import { joinNetworks } from '../network/join-networks.ts';
 import type { Guest } from './guest.ts';
 import {
@@ -88,9 +87,7 @@ async function takeCard(launcher: LauncherState, { guest, name }: DeviceStepInpu
 }
 
 async function keep(launcher: LauncherState, record: VmRecord, interfaces: PlannedInterface[]): Promise<true> {
-  const next = { ...record, plan: { ...record.plan, interfaces } };
-  await writeRecord(join(launcher.environment.vmsDirectory, record.vmiUid), next);
-  launcher.record = next;
+  await keepRecord(launcher, { ...record, plan: { ...record.plan, interfaces } });
   // The status, and what the switch of the node knows, follow from the record.
   launcher.changed();
   return true;

@@ -19,7 +19,7 @@ import { volumeFile } from '../../disk/prepare.ts';
 import { type DiskFile, diskNode, pluggedDisk } from '../../qemu/argv.ts';
 import type { QmpConnection } from '../../qmp/qmp-connection.ts';
 import type { LauncherState } from '../launcher/launcher-state.ts';
-import { type VmRecord, writeRecord } from '../launcher/vm-record.ts';
+import { type VmRecord, keepRecord } from '../launcher/vm-record.ts';
 import type { Guest } from './guest.ts';
 import { attachVolume, filesOfImage, volumesOfGuest } from './guest-volumes.ts';
 import {
@@ -180,8 +180,7 @@ async function dropNodes(qmp: QmpConnection, number: number): Promise<void> {
 }
 
 async function keep(launcher: LauncherState, name: string, record: VmRecord): Promise<void> {
-  await writeRecord(join(launcher.environment.vmsDirectory, record.vmiUid), record);
-  launcher.record = record;
+  await keepRecord(launcher, record);
   launcher.plugging.delete(name);
   // The status follows from the record.
   launcher.changed();

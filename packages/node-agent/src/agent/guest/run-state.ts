@@ -1,7 +1,4 @@
-/**
- * What each state of QEMU means for the guest in it. The switch has a case for every state: a state that QEMU adds does
- * not compile until it has a decision.
- */
+/** What each state of QEMU means for the guest in it. A state that QEMU adds does not compile until it has a decision. */
 import type { RunState } from '../../qmp/commands.ts';
 
 /**
@@ -9,46 +6,34 @@ import type { RunState } from '../../qmp/commands.ts';
  * disk. moving: QEMU is in the middle of a migration, or after one that took the guest away. off, panicked, broken: the
  * guest has ended, and QEMU refuses `cont` until it is reset. unknown: QEMU has not been asked yet.
  */
-export type GuestCondition = 'runs' | 'stopped' | 'stalled' | 'moving' | 'off' | 'panicked' | 'broken' | 'unknown';
+type GuestCondition = 'runs' | 'stopped' | 'stalled' | 'moving' | 'off' | 'panicked' | 'broken' | 'unknown';
 
-/** The condition of a guest by the run state of its QEMU (QAPI `RunState`). */
-export function guestCondition(state: RunState | 'unknown'): GuestCondition {
-  switch (state) {
-    case 'running':
-    case 'suspended':
-      return 'runs';
-    case 'paused':
-    case 'prelaunch':
-    case 'watchdog':
-    case 'debug':
-    case 'save-vm':
-      return 'stopped';
-    case 'io-error':
-      return 'stalled';
-    case 'inmigrate':
-    case 'postmigrate':
-    case 'finish-migrate':
-    case 'restore-vm':
-    case 'colo':
-      return 'moving';
-    case 'shutdown':
-      return 'off';
-    case 'guest-panicked':
-      return 'panicked';
-    case 'internal-error':
-      return 'broken';
-    case 'unknown':
-      return 'unknown';
-    default:
-      return unheardOf(state);
-  }
-}
+const CONDITIONS: Readonly<Record<RunState | 'unknown', GuestCondition>> = {
+  running: 'runs',
+  suspended: 'runs',
+  paused: 'stopped',
+  prelaunch: 'stopped',
+  watchdog: 'stopped',
+  debug: 'stopped',
+  'save-vm': 'stopped',
+  'io-error': 'stalled',
+  inmigrate: 'moving',
+  postmigrate: 'moving',
+  'finish-migrate': 'moving',
+  'restore-vm': 'moving',
+  colo: 'moving',
+  shutdown: 'off',
+  'guest-panicked': 'panicked',
+  'internal-error': 'broken',
+  unknown: 'unknown',
+};
 
-/** A newer QEMU may know more states; nothing is concluded from one that nobody knows here. */
-const unheardOf = (_: never): GuestCondition => 'unknown';
+/**
+ * The condition of a guest by the run state of its QEMU (QAPI `RunState`). A newer QEMU may know more states; nothing is
+ * concluded from one that nobody knows here.
+ */
+export const guestCondition = (state: RunState | 'unknown'): GuestCondition => CONDITIONS[state] ?? 'unknown';
 
 /** True when nothing but a reset makes the guest go on. */
-export function hasEnded(state: RunState | 'unknown'): boolean {
-  const condition = guestCondition(state);
-  return condition === 'off' || condition === 'panicked' || condition === 'broken';
-}
+export const hasEnded = (state: RunState | 'unknown'): boolean =>
+  ['off', 'panicked', 'broken'].includes(guestCondition(state));

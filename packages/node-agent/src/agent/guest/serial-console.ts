@@ -3,7 +3,7 @@
  * client has the console and the next takes it over; it gets what the guest writes from then on, or the tail first where
  * it asks for that. The tail is kept in memory and, by QEMU itself, in a log file that we keep short.
  */
-import { open } from 'node:fs/promises';
+import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Clock } from '@coracle/runtime/clock/clock';
@@ -11,6 +11,7 @@ import type { MessageSocket } from '@coracle/runtime/http/seam';
 import { cutLog, MAX_LOG_BYTES } from '../../disk/cut-log.ts';
 import { VM_FILES } from '../../qemu/argv.ts';
 import { connectUnix } from '../../qmp/unix-socket.ts';
+import { readTail } from '../requests/pod-logs.ts';
 
 /** Replayed to a client that asks for the backlog. */
 const TAIL_BYTES = 64 * 1024;
@@ -58,8 +59,7 @@ export function openSerialConsole(
     do {
       sinceRotation = 0;
       // No room or no file: tried again with the next megabyte.
-      const left = await cutLog(logFile).catch(() => 0);
-      sinceRotation += left;
+      sinceRotation += await cutLog(logFile).catch(() => 0);
     } while (sinceRotation >= MAX_LOG_BYTES);
     rotating = false;
   };
@@ -77,7 +77,7 @@ export function openSerialConsole(
 
   const keep = async (): Promise<void> => {
     if (options.log) {
-      tail = await readTail(logFile);
+      tail = (await readTail(logFile, TAIL_BYTES)).bytes;
       await rotate();
     }
     while (!signal.aborted) {
@@ -87,19 +87,7 @@ export function openSerialConsole(
         socket.on('data', onData);
         socket.write(waiting);
         waiting = new Uint8Array(0);
-        await new Promise<void>((resolve) => {
-          const stop = (): void => {
-            socket.destroy();
-            resolve();
-          };
-          socket.on('error', () => {});
-          socket.once('close', () => {
-            signal.removeEventListener('abort', stop);
-            resolve();
-          });
-          signal.addEventListener('abort', stop, { once: true });
-          if (signal.aborted) stop();
-        });
+        await once(socket, 'close', { signal }).catch(() => socket.destroy());
         line = undefined;
       } catch {
         // Not up yet, or gone for good: then the signal comes soon.
@@ -134,21 +122,4 @@ export function openSerialConsole(
       });
     },
   };
-}
-
-async function readTail(path: string): Promise<Uint8Array> {
-  try {
-    const file = await open(path, 'r');
-    try {
-      const { size } = await file.stat();
-      const length = Math.min(size, TAIL_BYTES);
-      const bytes = new Uint8Array(length);
-      const { bytesRead } = await file.read(bytes, 0, length, size - length);
-      return bytes.subarray(0, bytesRead);
-    } finally {
-      await file.close();
-    }
-  } catch {
-    return new Uint8Array(0);
-  }
 }

@@ -1,5 +1,4 @@
 /** Cables of a running guest's cards, pulled and put in again as its instance says (`interfaces[].state`). */
-import { join } from 'node:path';
 import type { LauncherState } from '../launcher/launcher-state.ts';
 import { writeRecord } from '../launcher/vm-record.ts';
 import type { Guest } from './guest.ts';
@@ -17,7 +16,7 @@ export async function updateLinks(launcher: LauncherState, guest: Guest): Promis
     for (const { id, name } of changed) await guest.qmp().execute('set_link', { name: id, up: isUp(name) });
     const interfaces = record.plan.interfaces.map((nic) => ({ ...nic, linkUp: isUp(nic.name) }));
     launcher.record = { ...record, plan: { ...record.plan, interfaces } };
-    await writeRecord(join(environment.vmsDirectory, record.vmiUid), launcher.record);
+    await writeRecord(environment.vmsDirectory, launcher.record);
     launcher.changed();
     return true;
   } catch (error) {

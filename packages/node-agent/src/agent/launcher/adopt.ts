@@ -30,8 +30,7 @@ export async function findRecords(
     await removeVmDirectory(vmsDirectory, uid);
   };
   for (const uid of await listVmDirectories(vmsDirectory)) {
-    const directory = vmDirectoryOf(vmsDirectory, uid);
-    const record = await readRecord(directory, uid);
+    const record = await readRecord(vmsDirectory, uid);
     if (record === 'damaged') {
       const orphan = await findQemu(vmsDirectory, uid);
       options.log.error('record of a guest is damaged; it is left alone', { uid, pid: orphan?.pid });
@@ -43,11 +42,8 @@ export async function findRecords(
       else options.log.error('a guest runs without a record; it is left alone', { uid });
       continue;
     }
-    if (record.result || record.bootId !== options.bootId) {
-      records.push(record);
-      continue;
-    }
-    if (record.process && (await isRunning(record.process))) {
+    const isOver = record.result || record.bootId !== options.bootId;
+    if (isOver || (record.process && (await isRunning(record.process)))) {
       records.push(record);
       continue;
     }
@@ -55,7 +51,7 @@ export async function findRecords(
     const found = record.process ? undefined : await findQemu(vmsDirectory, uid);
     if (found) {
       const completed = { ...record, process: found };
-      await writeRecord(directory, completed);
+      await writeRecord(vmsDirectory, completed);
       records.push(completed);
     } else if (record.process) records.push(record);
     else await clear(uid);

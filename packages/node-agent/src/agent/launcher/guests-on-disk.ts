@@ -37,8 +37,7 @@ export async function findGuestsOnDisk(nodesDirectory: string): Promise<GuestOnD
     const vms = join(nodeDirectory, 'vms');
     const agent = await agentAt(nodeDirectory);
     for (const uid of (await listVmDirectories(vms)).sort()) {
-      const directory = vmDirectoryOf(vms, uid);
-      const read = await readRecord(directory, uid);
+      const read = await readRecord(vms, uid);
       const record = typeof read === 'string' ? undefined : read;
       const known = record?.process && (await isRunning(record.process)) ? record.process : undefined;
       // A record may be older than its process, or tell of one that was replaced: the process list decides.
@@ -48,7 +47,7 @@ export async function findGuestsOnDisk(nodesDirectory: string): Promise<GuestOnD
           node,
           nodeDirectory,
           uid,
-          directory,
+          directory: vmDirectoryOf(vms, uid),
           process,
           ...(record && { record }),
           ...(agent && { agent }),

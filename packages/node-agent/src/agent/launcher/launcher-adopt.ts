@@ -1,6 +1,6 @@
 /** What an earlier agent started is taken over: a guest that runs, or the end of one that does not. */
 import { join } from 'node:path';
-import { isRunning, type ProcessIdentity } from '@coracle/runtime/process/identity';
+import { isRunning } from '@coracle/runtime/process/identity';
 import { type Guest, openGuest } from '../guest/guest.ts';
 import { attachVolumes } from '../guest/guest-volumes.ts';
 import { keepNetFilter } from '../guest/net-filter.ts';
@@ -31,7 +31,7 @@ export async function adoptGuest(launcher: LauncherState, record: VmRecord): Pro
     onChange: () => launcher.changed(),
   });
   launcher.guest = guest;
-  await connect(launcher, { guest, record, process });
+  await connect(launcher, guest, record);
   const result = record.migration?.role === 'target' ? await resumeReceiver(launcher, guest) : undefined;
   return result ? ended(result) : { type: 'runs' };
 }
@@ -51,26 +51,15 @@ async function endOf(launcher: LauncherState, record: VmRecord): Promise<VmResul
   return resultOf({});
 }
 
-interface Adopted {
-  readonly guest: Guest;
-  readonly record: VmRecord;
-  readonly process: ProcessIdentity;
-}
-
 /** Takes up what the earlier agent was in the middle of. A guest that does not answer keeps its phase. */
-async function connect(launcher: LauncherState, { guest, record, process }: Adopted): Promise<void> {
+async function connect(launcher: LauncherState, guest: Guest, record: VmRecord): Promise<void> {
   const { environment, log } = launcher;
   try {
     await guest.ready(ANSWER_MS);
     await attachVolumes(launcher, guest);
     const directory = join(environment.vmsDirectory, record.vmiUid);
-    const filtered = keepNetFilter(guest, {
-      directory,
-      plan: record.plan,
-      address: record.address,
-      clock: environment.clock,
-      log,
-    });
+    const { plan, address } = record;
+    const filtered = keepNetFilter(guest, { directory, plan, address, clock: environment.clock, log });
     filtered.catch(() => {});
     if (!guest.state.connected) return;
     await filtered;
@@ -78,7 +67,7 @@ async function connect(launcher: LauncherState, { guest, record, process }: Adop
     // The earlier agent ended between spawn and go.
     if (guest.state.runState === 'prelaunch' && !record.migration) await letRun(guest, record);
     if (record.saving || record.resuming) await goOn(launcher, guest);
-    log.info('guest adopted', { pid: process.pid, state: guest.state.runState });
+    log.info('guest adopted', { pid: record.process?.pid, state: guest.state.runState });
   } catch (error) {
     environment.signal.throwIfAborted();
     // It lives but does not answer: we keep asking.

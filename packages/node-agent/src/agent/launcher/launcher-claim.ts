@@ -1,5 +1,4 @@
 /** Whether a Pod may start its guest here, and since when the directory of the VM is its own. */
-import { join } from 'node:path';
 import { isNotFound } from '@coracle/client/api-failure';
 import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
 import { instanceReference } from '@coracle/kubevirt/rules/launcher/launcher-owner';
@@ -82,7 +81,7 @@ async function runsAlready(
   { metadata }: VirtualMachineInstance,
 ): Promise<Refusal | undefined> {
   const uid = metadata.uid ?? '';
-  const known = await readRecord(join(launcher.environment.vmsDirectory, uid), uid);
+  const known = await readRecord(launcher.environment.vmsDirectory, uid);
   if (typeof known === 'string' || known.podUid === launcher.pod?.metadata.uid) return undefined;
   if (!known.process || !(await isRunning(known.process))) return undefined;
   return { reason: 'AlreadyRunning', message: 'an earlier launcher of this guest still runs on this node' };

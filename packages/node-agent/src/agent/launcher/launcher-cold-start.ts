@@ -1,11 +1,11 @@
 /** A guest is started from its disks, or from its saved memory (`start-vm`). */
 import { unservedTexts } from '@coracle/kubevirt/rules/machine/unserved-fields';
+import type { ImageEvent } from '../../disk/volume-request.ts';
 import { attachVolumes } from '../guest/guest-volumes.ts';
 import type { LauncherState } from './launcher-state.ts';
 import { ended, type StageOutcomes } from './launcher-step.ts';
 import { afterFailure, DELETED_BEFORE_START } from './start-failure.ts';
-import { startRequest } from './start-request.ts';
-import { startVm } from './start-vm.ts';
+import { type StartRequest, startVm } from './start-vm.ts';
 import type { VmRecord } from './vm-record.ts';
 
 const MAX_EVENTS = 20;
@@ -44,4 +44,26 @@ function reportPlan(launcher: LauncherState, record: VmRecord): void {
     if (!known.has(text)) launcher.machineEvent('Warning', 'NotSupported', text);
   }
   for (const text of record.portProblems.slice(0, MAX_EVENTS)) launcher.event('Warning', 'PortNotForwarded', text);
+}
+
+/** What a start needs of its launcher, here or from another node; undefined once the guest is not to be started any more. */
+export function startRequest(launcher: LauncherState): StartRequest | undefined {
+  const { pod, vmi } = launcher;
+  if (!pod || !vmi || launcher.isDeleting()) return undefined;
+  return {
+    pod,
+    vmi,
+    signal: launcher.starting.signal,
+    onImage: (event) => reportImage(launcher, event),
+    onChange: () => launcher.changed(),
+    onNotResumed: (why) => launcher.event('Warning', 'BootedInstead', why),
+  };
+}
+
+function reportImage(launcher: LauncherState, event: ImageEvent): void {
+  const name = JSON.stringify(event.image);
+  if (event.type === 'pulling') launcher.podEvent('Normal', 'Pulling', `Pulling image ${name}`);
+  if (event.type === 'pulled') launcher.podEvent('Normal', 'Pulled', `Successfully pulled image ${name}`);
+  if (event.type === 'present')
+    launcher.podEvent('Normal', 'Pulled', `Container image ${name} already present on machine`);
 }

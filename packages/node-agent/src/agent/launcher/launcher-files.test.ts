@@ -100,7 +100,7 @@ test('the next launcher of a VM begins with its files once the earlier one, whos
     result: { phase: 'Failed', reason: 'MigrationFailed', message: 'it did not come', exitCode: 1 },
   } as unknown as VmRecord;
   await mkdir(directory);
-  await writeRecord(directory, record);
+  await writeRecord(vmsDirectory, record);
 
   const launchers: Launcher[] = [];
   const others = () => launchers;

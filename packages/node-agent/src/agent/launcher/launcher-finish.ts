@@ -1,14 +1,12 @@
 /** The last stage of a launcher: the result is recorded, then reported, then the files go. */
 import { join } from 'node:path';
-import { isNotFound } from '@coracle/client/api-failure';
-import { type ReadonlyVmi, VIRTUAL_MACHINE_INSTANCES } from '@coracle/kubevirt/kinds/kinds';
 import { removeVmDirectory } from '../../disk/vm-directory.ts';
 import { releaseAddress } from '../../network/address-pool.ts';
 import { releaseVolumes } from '../guest/guest-volumes.ts';
 import { keepLogs } from '../requests/pod-logs.ts';
 import { deletePod, writeVmiStatus } from './api-writes.ts';
 import type { LauncherState } from './launcher-state.ts';
-import { isOfOthers } from './no-relationship.ts';
+import { ownInstance } from './own-instance.ts';
 import type { LauncherView } from './pod-status.ts';
 import { endProcess } from './stop-vm.ts';
 import { ownUid } from './vm-namespace.ts';
@@ -31,8 +29,7 @@ export async function finishGuest(launcher: LauncherState, result: VmResult): Pr
     launcher.guest?.close();
     const record = { ...launcher.record, result, finishedAt };
     launcher.record = record;
-    const directory = join(environment.vmsDirectory, record.vmiUid);
-    await writeRecord(directory, record).catch((error: Error) =>
+    await writeRecord(environment.vmsDirectory, record).catch((error: Error) =>
       launcher.log.warn('result not recorded', { error: error.message }),
     );
   }
@@ -43,7 +40,7 @@ export async function finishGuest(launcher: LauncherState, result: VmResult): Pr
     launcher.event(result.phase === 'Failed' ? 'Warning' : 'Normal', 'Stopped', result.message);
   await launcher.untilDone('result not reported to the vmi', async () => {
     // A guest that moved on, or never came, is another node's to report on.
-    const vmi = launcher.ownsInstance ? await newestVmi(launcher) : undefined;
+    const vmi = launcher.ownsInstance ? await ownInstance(launcher) : undefined;
     const guestless = launcher.record ? undefined : launcher.pod?.metadata.uid;
     const at = { node: environment.nodeName, now: environment.clock.now(), guestless };
     if (vmi) await writeVmiStatus(environment, vmi, (newest) => finalStatus(newest, result, at));
@@ -62,11 +59,8 @@ export async function finishGuest(launcher: LauncherState, result: VmResult): Pr
   if (isKept(launcher, result)) {
     // The instance says it; the Pod runs on with the files of the guest, until somebody who has looked deletes it.
     launcher.endReported = true;
-    launcher.podEvent(
-      'Normal',
-      'KeptAfterFailure',
-      `The files of the guest are kept until this Pod is deleted (${KEEP})`,
-    );
+    const kept = `The files of the guest are kept until this Pod is deleted (${KEEP})`;
+    launcher.podEvent('Normal', 'KeptAfterFailure', kept);
     while (!launcher.podGone && launcher.pod?.metadata.deletionTimestamp === undefined)
       await Promise.race([launcher.nextChange(), launcher.untilAborted()]);
   }
@@ -74,14 +68,12 @@ export async function finishGuest(launcher: LauncherState, result: VmResult): Pr
   launcher.endReported = true;
   await cleanUp(launcher, result);
   // The object is ours to remove once somebody has asked for it.
-  for (;;) {
-    if (launcher.podGone) return;
+  while (!launcher.podGone) {
     const change = launcher.nextChange();
-    if (launcher.pod?.metadata.deletionTimestamp !== undefined || launcher.pod === undefined) {
-      const pod = launcher.pod;
-      if (pod) await launcher.untilDone('pod not deleted', () => deletePod(environment, pod));
-      return;
-    }
+    const { pod } = launcher;
+    if (!pod) return;
+    if (pod.metadata.deletionTimestamp !== undefined)
+      return launcher.untilDone('pod not deleted', () => deletePod(environment, pod));
     // An agent that has just started may see the Pod only now: nobody has reported to it yet.
     await reportPod();
     await Promise.race([change, launcher.untilAborted()]);
@@ -98,7 +90,7 @@ async function cleanUp(launcher: LauncherState, result: VmResult): Promise<void>
     // The directory may be that of another launcher.
     if (vmiUid === '' || !launcher.holdFiles()) return;
     // Or it holds evidence of a damaged record.
-    if ((await readRecord(join(environment.vmsDirectory, vmiUid), vmiUid)) === 'missing')
+    if ((await readRecord(environment.vmsDirectory, vmiUid)) === 'missing')
       await removeVmDirectory(environment.vmsDirectory, vmiUid).catch(() => {});
     launcher.holdsFiles = false;
     return;
@@ -110,21 +102,4 @@ async function cleanUp(launcher: LauncherState, result: VmResult): Promise<void>
     launcher.log.warn('files of the guest not removed', { error: error.message }),
   );
   launcher.holdsFiles = false;
-}
-
-async function newestVmi(launcher: LauncherState): Promise<ReadonlyVmi | undefined> {
-  const uid = launcher.vmiUid;
-  const namespace = launcher.record?.namespace ?? launcher.pod?.metadata.namespace ?? '';
-  const name = launcher.record?.name ?? launcher.vmi?.metadata.name;
-  if (!name || uid === '') return undefined;
-  try {
-    const key = { namespace, name };
-    const vmi = await launcher.environment.client.get(VIRTUAL_MACHINE_INSTANCES, key, {
-      signal: launcher.environment.signal,
-    });
-    return vmi.metadata.uid === uid ? vmi : undefined;
-  } catch (error) {
-    if (isNotFound(error) || isOfOthers(error)) return undefined;
-    throw error;
-  }
 }

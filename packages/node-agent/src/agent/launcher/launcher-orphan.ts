@@ -4,7 +4,7 @@
  */
 import { isRunning } from '@coracle/runtime/process/identity';
 import { terminate } from '@coracle/runtime/process/terminate';
-import { isUid, vmDirectoryOf } from '../../disk/vm-directory.ts';
+import { isUid } from '../../disk/vm-directory.ts';
 import { findQemu } from './adopt.ts';
 import type { LauncherState } from './launcher-state.ts';
 import { ended, type Orphan, type StageOutcomes } from './launcher-step.ts';
@@ -16,7 +16,7 @@ const ORPHAN_POLL_MS = 5000;
 /** What is there of a VMI without a record that can be read; undefined where nothing is, or the record is good. */
 export async function findOrphan({ environment }: LauncherState, uid: string): Promise<Orphan | undefined> {
   if (!isUid(uid)) return undefined;
-  const record = await readRecord(vmDirectoryOf(environment.vmsDirectory, uid), uid);
+  const record = await readRecord(environment.vmsDirectory, uid);
   if (typeof record !== 'string') return undefined;
   const found = await findQemu(environment.vmsDirectory, uid);
   return record === 'missing' && !found ? undefined : { process: found };

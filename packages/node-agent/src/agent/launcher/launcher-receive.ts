@@ -2,10 +2,10 @@
 import { pinnedInstance } from '../migration/pinned-instance.ts';
 import { receiveGuest } from '../migration/receive-guest.ts';
 import { foreignImage } from './functional-test-hooks.ts';
+import { startRequest } from './launcher-cold-start.ts';
 import { type LauncherState, MAX_RETRY_MS } from './launcher-state.ts';
 import { ended, type StageOutcomes } from './launcher-step.ts';
 import { afterFailure, DELETED_BEFORE_START } from './start-failure.ts';
-import { startRequest } from './start-request.ts';
 import { prepareVm } from './start-vm.ts';
 
 /** Rejects only with the end of the agent. */

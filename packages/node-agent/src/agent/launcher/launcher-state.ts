@@ -1,5 +1,6 @@
 /** The state of one launcher. */
 
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import type { DeepReadonly, ObjectKey } from '@coracle/apimachinery/meta/object';
 import { hasEnded } from '@coracle/apimachinery/meta/object-state';
 import type { PodStatus, ReadonlyPod } from '@coracle/apimachinery/types/types';
@@ -17,27 +18,13 @@ import type { StreamStats } from '../migration/stream-stats.ts';
 import type { KeptLogs } from '../requests/pod-logs.ts';
 import { writePodStatus } from './api-writes.ts';
 import { freshEphemeral, NO_EPHEMERAL_CONTAINERS } from './ephemeral-containers.ts';
-import {
-  type LauncherView,
-  podAnnotationsOf,
-  podStatusDiffers,
-  podStatusOf,
-  type ResizeView,
-  sameJson,
-} from './pod-status.ts';
+import { type LauncherView, podAnnotationsOf, podStatusDiffers, podStatusOf, type ResizeView } from './pod-status.ts';
 import type { VmRecord } from './vm-record.ts';
 
 /** Pause after the first failure; it doubles with each. */
 export const FIRST_RETRY_MS = 1000;
 export const MAX_RETRY_MS = 60_000;
 const DEFAULT_GRACE_SECONDS = 30;
-
-export interface LauncherStart {
-  readonly pod: ReadonlyPod | undefined;
-  /** What an earlier agent left of this Pod. */
-  readonly record: VmRecord | undefined;
-  readonly hasPredecessor: (vmi: ObjectKey) => boolean;
-}
 
 /** What the stages of one launcher share: what is known of its Pod, VMI and guest, and how to wait for news and report. */
 export class LauncherState {
@@ -87,7 +74,15 @@ export class LauncherState {
   /** The last status that was written, and what the server kept of it. */
   #reported: { readonly sent: PodStatus; readonly taken: DeepReadonly<PodStatus> } | undefined;
 
-  constructor(environment: AgentEnvironment, start: LauncherStart) {
+  constructor(
+    environment: AgentEnvironment,
+    start: {
+      readonly pod: ReadonlyPod | undefined;
+      /** What an earlier agent left of this Pod. */
+      readonly record: VmRecord | undefined;
+      readonly hasPredecessor: (vmi: ObjectKey) => boolean;
+    },
+  ) {
     this.environment = environment;
     this.pod = start.pod;
     this.#record = start.record;
@@ -172,6 +167,11 @@ export class LauncherState {
     this.changed();
   }
 
+  /** Lets those who wait look again after a while; returns what cancels that. */
+  changedIn(ms: number): () => void {
+    return this.environment.clock.schedule(ms, () => this.changed());
+  }
+
   /** Resolves at the next change of Pod, VMI or guest. */
   nextChange(): Promise<void> {
     return new Promise((resolve) => this.#waiters.push(resolve));
@@ -179,14 +179,10 @@ export class LauncherState {
 
   /** True once the guest has to go, whoever wants it. */
   isDeleting(): boolean {
-    const vmi = this.vmi;
-    return (
-      this.stopWanted ||
-      this.podGone ||
-      (this.pod?.metadata.deletionTimestamp !== undefined && !this.keepsSilentGuest()) ||
-      vmi?.metadata.deletionTimestamp !== undefined ||
-      hasEnded(vmi)
-    );
+    const { pod, vmi } = this;
+    const isPodDeleted = pod?.metadata.deletionTimestamp !== undefined && !this.keepsSilentGuest();
+    const isVmiDeleted = vmi?.metadata.deletionTimestamp !== undefined;
+    return this.stopWanted || this.podGone || isPodDeleted || isVmiDeleted || hasEnded(vmi);
   }
 
   /**
@@ -216,17 +212,14 @@ export class LauncherState {
 
   /** Tries until it works or the agent stops. */
   async untilDone(what: string, act: () => Promise<void>): Promise<void> {
-    let pause = FIRST_RETRY_MS;
-    for (;;) {
+    for (let pause = FIRST_RETRY_MS; ; pause = Math.min(pause * 2, MAX_RETRY_MS)) {
       try {
-        await act();
-        return;
+        return await act();
       } catch (error) {
         this.environment.signal.throwIfAborted();
         this.log.warn(what, { error: (error as Error).message });
       }
       await this.environment.clock.sleep(pause, this.environment.signal);
-      pause = Math.min(pause * 2, MAX_RETRY_MS);
     }
   }
 
@@ -253,17 +246,15 @@ export class LauncherState {
 
   /** Writes the Pod's status if it differs; false when that failed. */
   async report(view: LauncherView): Promise<boolean> {
-    const pod = this.pod;
+    const { pod } = this;
+    const { hostIP, clock } = this.environment;
     if (!pod || this.podGone) return true;
     try {
       let refused: readonly string[] = [];
       let sent: PodStatus | undefined;
       const written = await writePodStatus(this.environment, pod, (newest) => {
         refused = freshEphemeral(newest);
-        const status = podStatusOf(newest, view, {
-          hostIP: this.environment.hostIP,
-          now: this.environment.clock.now(),
-        });
+        const status = podStatusOf(newest, view, { hostIP, now: clock.now() });
         const annotations = podAnnotationsOf(newest, view);
         if (!annotations && (!podStatusDiffers(newest, status) || this.#isAllItTook(newest, status))) {
           sent = undefined;
@@ -276,11 +267,8 @@ export class LauncherState {
       if (written) this.pod = newer(this.pod, written);
       else this.podGone = true;
       for (const name of refused) {
-        this.podEvent(
-          'Warning',
-          'Failed',
-          `Error: ephemeral container ${JSON.stringify(name)}: ${NO_EPHEMERAL_CONTAINERS}`,
-        );
+        const container = `ephemeral container ${JSON.stringify(name)}`;
+        this.podEvent('Warning', 'Failed', `Error: ${container}: ${NO_EPHEMERAL_CONTAINERS}`);
       }
       return true;
     } catch (error) {
@@ -292,17 +280,13 @@ export class LauncherState {
 
   /** True when the server was sent this and shows what it made of it: one that is older drops fields it does not know. */
   #isAllItTook(newest: ReadonlyPod, status: PodStatus): boolean {
-    return (
-      this.#reported !== undefined &&
-      sameJson(this.#reported.sent, status) &&
-      sameJson(this.#reported.taken, newest.status)
-    );
+    const { sent, taken } = this.#reported ?? {};
+    return deepEqual(sent, status) && deepEqual(taken, newest.status);
   }
 
   /** An event of the VMI, or of the Pod while the VMI is not known. */
   event(type: 'Normal' | 'Warning', reason: string, message: string): void {
-    const vmi = this.vmi;
-    if (vmi) this.environment.events.event(vmi, type, reason, message);
+    if (this.vmi) this.environment.events.event(this.vmi, type, reason, message);
     else this.podEvent(type, reason, message);
   }
 

@@ -104,16 +104,6 @@ export function nextStage(stage: LauncherStage, outcome: StageOutcome): Launcher
     case 'finish':
       if (outcome.type === 'finished') return { type: 'gone' };
       break;
-    case 'orphan':
-    case 'supervise':
-    case 'gone':
-      break;
-    default:
-      return noSuchStage(stage);
   }
   throw new RangeError(`stage "${stage.type}" of a launcher has no outcome "${outcome.type}"`);
-}
-
-function noSuchStage(stage: never): never {
-  throw new RangeError(`unknown stage of a launcher ${JSON.stringify(stage)}`);
 }

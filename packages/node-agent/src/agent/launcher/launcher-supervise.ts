@@ -51,6 +51,8 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
   // A guest lets go of a disk some time after it was asked to.
   const unplugged = guest.onEvent(({ event }) => event === 'DEVICE_DELETED' && launcher.changed());
   const credentials = keepCredentials(launcher, guest);
+  const report = (): Promise<boolean> =>
+    reportRunning(launcher, guest, { isReady: probes.isReady, credentials: credentials.state });
   try {
     for (;;) {
       launcher.environment.signal.throwIfAborted();
@@ -60,8 +62,7 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
       if (moved === 'left') return movedAway(launcher.record as VmRecord);
       if (moved === 'moving') {
         ports.forget();
-        if (isOurs(launcher.record?.migration))
-          await reportRunning(launcher, guest, { isReady: probes.isReady, credentials: credentials.state });
+        if (isOurs(launcher.record?.migration)) await report();
         await Promise.race([change, launcher.untilAborted()]);
         continue;
       }
@@ -72,7 +73,7 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
       }
       const ending = await lookForEnd(launcher, guest);
       if (ending === 'unclear') {
-        retry ??= launcher.environment.clock.schedule(FIRST_RETRY_MS, () => launcher.changed());
+        retry ??= launcher.changedIn(FIRST_RETRY_MS);
         await Promise.race([change, launcher.untilAborted()]);
         retry?.();
         retry = undefined;
@@ -104,18 +105,14 @@ export async function superviseGuest(launcher: LauncherState): Promise<VmResult>
       ports.look();
       retry?.();
       retry = undefined;
-      const isReported = await reportRunning(launcher, guest, {
-        isReady: probes.isReady,
-        credentials: credentials.state,
-      });
+      const isReported = await report();
       const isUpdated = await updateGuest(launcher, guest);
       const hasDisks = await updateDisks(launcher, guest);
       const hasCards = await updateCards(launcher, guest);
       const hasLinks = await updateLinks(launcher, guest);
       const isWaiting = !isUpdated || !hasDisks || !hasCards || !hasLinks || launcher.resizeWaits;
-      if (isReported && isWaiting)
-        retry = launcher.environment.clock.schedule(RESIZE_POLL_MS, () => launcher.changed());
-      if (!isReported) retry = launcher.environment.clock.schedule(FIRST_RETRY_MS, () => launcher.changed());
+      if (!isReported) retry = launcher.changedIn(FIRST_RETRY_MS);
+      else if (isWaiting) retry = launcher.changedIn(RESIZE_POLL_MS);
       await Promise.race([change, launcher.untilAborted()]);
     }
   } finally {
@@ -200,14 +197,7 @@ async function endingOf(launcher: LauncherState, guest: Guest): Promise<VmResult
       ...forced,
       output: await guest.output(),
     });
-  const condition = guestCondition(state.runState);
-  switch (condition) {
-    case 'runs':
-    case 'stopped':
-    case 'stalled':
-    case 'moving':
-    case 'unknown':
-      return undefined;
+  switch (guestCondition(state.runState)) {
     case 'panicked':
       return resultOf({ panicked: true });
     case 'broken':
@@ -217,12 +207,8 @@ async function endingOf(launcher: LauncherState, guest: Guest): Promise<VmResult
       // QEMU stays in this state until we have seen it, also over a restart of ours.
       return resultOf({ shutdown: state.shutdownReason ?? 'guest-shutdown', ...forced });
     default:
-      return noSuchCondition(condition);
+      return undefined;
   }
-}
-
-function noSuchCondition(condition: never): never {
-  throw new RangeError(`unknown condition of a guest "${String(condition)}"`);
 }
 
 /** The second half of a soft reboot, where this power-off is the first. False when the guest is to stay off. */
@@ -266,13 +252,9 @@ async function stop(launcher: LauncherState, guest: Guest): Promise<void> {
   launcher.graceLeftMs = () => Math.max(0, begun + graceSeconds(launcher) * 1000 - clock.monotonic());
   if (seconds > 0) {
     launcher.event('Normal', 'ShuttingDown', `Signaled graceful shutdown, waiting up to ${seconds} s`);
-    const outcome = await askToShutDown(environment, {
-      guest,
-      graceMs: () => graceSeconds(launcher) * 1000,
-      ended,
-      changed: () => launcher.nextChange(),
-    });
-    if (outcome === 'ended') return;
+    const graceMs = (): number => graceSeconds(launcher) * 1000;
+    const changed = (): Promise<void> => launcher.nextChange();
+    if ((await askToShutDown(environment, { guest, graceMs, ended, changed })) === 'ended') return;
     launcher.forced = launcher.forceWanted ? 'immediate' : 'grace';
   } else launcher.forced = 'immediate';
   if (launcher.record) await endProcess(environment, launcher.record, guest);

@@ -1,6 +1,7 @@
 /** The status of a launcher Pod, as a kubelet would write it: pure. */
 
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object';
 import type {
   Container,
@@ -57,11 +58,6 @@ export type LauncherView =
       readonly imageIds: Readonly<Record<string, string>>;
     };
 
-export interface PodStatusOptions {
-  readonly hostIP: string;
-  readonly now: number;
-}
-
 /** The annotations that this Pod lacks: where its guest's ports are, and which networks it is on. They stay as they are once it has ended. */
 export function podAnnotationsOf(pod: ReadonlyPod, view: LauncherView): Record<string, string> | undefined {
   if (view.state !== 'running') return undefined;
@@ -83,10 +79,14 @@ export function podAnnotationsOf(pod: ReadonlyPod, view: LauncherView): Record<s
 export const imageContainer = (volume: string): string => (volume === '' ? 'kernel-boot' : `volume${volume}`);
 
 /** The status this Pod should have. Conditions of others (PodScheduled, readiness gates) stay. */
-export function podStatusOf(pod: ReadonlyPod, view: LauncherView, options: PodStatusOptions): PodStatus {
+export function podStatusOf(
+  pod: ReadonlyPod,
+  view: LauncherView,
+  { hostIP, now }: { readonly hostIP: string; readonly now: number },
+): PodStatus {
   const before = pod.status ?? {};
   const running = view.state === 'running';
-  const stamp = formatTime(options.now);
+  const stamp = formatTime(now);
   const address = running ? view.address && podAddressOf(view.address) : before.podIP;
   const init = pod.spec.initContainers ?? [];
   return {
@@ -95,8 +95,8 @@ export function podStatusOf(pod: ReadonlyPod, view: LauncherView, options: PodSt
     ...(view.state === 'ended' &&
       view.result.phase === 'Failed' && { reason: view.result.reason, message: view.result.message }),
     conditions: conditionsOf(pod, view, stamp),
-    hostIP: options.hostIP,
-    hostIPs: [{ ip: options.hostIP }],
+    hostIP,
+    hostIPs: [{ ip: hostIP }],
     ...(address !== undefined && { podIP: address, podIPs: [{ ip: address }] }),
     startTime: before.startTime ?? stamp,
     ...(init.length > 0 && {
@@ -126,7 +126,7 @@ const observedOf = ({ metadata: { generation } }: ReadonlyPod): { observedGenera
 /** What was decided on the size that the Pod has now; undefined where it has changed since. */
 function resizeDecisionOf(pod: ReadonlyPod, view: LauncherView): PodResizeDecision | undefined {
   const resize = view.state === 'running' ? view.resize : undefined;
-  return resize?.of && sameJson(sizesOf(resize.of), sizesOf(pod)) ? resize.decision : undefined;
+  return resize?.of && deepEqual(sizesOf(resize.of), sizesOf(pod)) ? resize.decision : undefined;
 }
 
 function conditionsOf(pod: ReadonlyPod, view: LauncherView, stamp: string): PodCondition[] {
@@ -152,8 +152,9 @@ function conditionsOf(pod: ReadonlyPod, view: LauncherView, stamp: string): PodC
     const waitingGate = gates.find((type) => !known.some((c) => c.type === type && c.status === 'True'));
     if (view.isReady === false) {
       for (const type of ['ContainersReady', 'Ready']) set(type, 'False', 'ContainersNotReady', COMPUTE_NOT_READY);
-    } else set('ContainersReady', 'True');
-    if (view.isReady === false) return [...conditions.values()];
+      return [...conditions.values()];
+    }
+    set('ContainersReady', 'True');
     if (waitingGate === undefined) set('Ready', 'True');
     else set('Ready', 'False', 'ReadinessGatesNotReady', `condition "${waitingGate}" is not True`);
   } else {
@@ -262,7 +263,7 @@ const imageIdOf = (ids: Readonly<Record<string, string>>, name: string, image: s
  */
 export function podStatusDiffers(pod: ReadonlyPod, wanted: PodStatus): boolean {
   const before = pod.status as Readonly<Record<string, unknown>> | undefined;
-  return Object.entries(wanted).some(([key, value]) => !sameJson(withoutNulls(before?.[key]), withoutNulls(value)));
+  return Object.entries(wanted).some(([key, value]) => !deepEqual(withoutNulls(before?.[key]), withoutNulls(value)));
 }
 
 function withoutNulls(value: unknown): unknown {
@@ -270,17 +271,4 @@ function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls);
   const entries = Object.entries(value).filter(([, field]) => field !== null);
   return Object.fromEntries(entries.map(([key, field]) => [key, withoutNulls(field)]));
-}
-
-/** Equality of JSON values. */
-export function sameJson(a: unknown, b: unknown): boolean {
-  if (a === b) return true;
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
-  if (Array.isArray(a) !== Array.isArray(b)) return false;
-  const left = Object.keys(a);
-  if (left.length !== Object.keys(b).length) return false;
-  return left.every(
-    (key) =>
-      Object.hasOwn(b, key) && sameJson((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key]),
-  );
 }

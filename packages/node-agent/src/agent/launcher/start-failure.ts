@@ -1,5 +1,4 @@
 /** What comes of a start that failed: tried again where it may pass, or the end of the Pod. */
-import { join } from 'node:path';
 import { PlanError } from '@coracle/kubevirt/rules/machine/machine-plan';
 import { VolumeError } from '../../disk/volume-request.ts';
 import { releaseVolumes } from '../guest/guest-volumes.ts';
@@ -74,7 +73,7 @@ async function report(
 async function adoptRecord(launcher: LauncherState): Promise<VmRecord | undefined> {
   const uid = launcher.vmi?.metadata.uid;
   if (!uid) return undefined;
-  const record = await readRecord(join(launcher.environment.vmsDirectory, uid), uid);
+  const record = await readRecord(launcher.environment.vmsDirectory, uid);
   if (typeof record === 'string' || record.podUid !== launcher.pod?.metadata.uid) return undefined;
   launcher.record = record;
   return record;

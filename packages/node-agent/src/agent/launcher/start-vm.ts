@@ -1,5 +1,5 @@
 /** The way from a bound Pod to a running QEMU: plan, volumes, address, record, spawn, ports, go. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
@@ -45,7 +45,7 @@ export interface StartRequest {
   readonly onLoading?: (record: VmRecord) => void;
 }
 
-export interface StartedVm {
+interface StartedVm {
   readonly record: VmRecord;
   readonly guest: Guest;
 }
@@ -114,7 +114,7 @@ export async function prepareVm(
   return { plan: resumedPlan(saved.plan, plan), directory, volumes, imageIds: { ...saved.imageIds, ...imageIds } };
 }
 
-export interface SpawnRequest {
+interface SpawnRequest {
   readonly vmi: ReadonlyVmi;
   readonly pod: ReadonlyPod;
   readonly prepared: PreparedVm;
@@ -153,7 +153,7 @@ export async function spawnVm(environment: AgentEnvironment, request: SpawnReque
     bootId: environment.bootId,
     startedAt: clock.now(),
     plan,
-    argvDigest: createHash('sha256').update(argv.join('\0')).digest('hex'),
+    argvDigest: hash('sha256', argv.join('\0')),
     imageIds,
     portProblems: [],
     files: [...volumes.disks.values()].flatMap(filesOfImage).filter((file) => isAbsolute(file)),
@@ -166,17 +166,14 @@ export async function spawnVm(environment: AgentEnvironment, request: SpawnReque
   for (const name of [VM_FILES.qmp, VM_FILES.serial, VM_FILES.vnc, VM_FILES.guestAgent])
     await rm(join(directory, name), { force: true });
   // On disk before there is a process: whatever happens from here on, the next agent knows of it.
-  await writeRecord(directory, record);
+  await writeRecord(environment.vmsDirectory, record);
   request.onRecord?.(record);
   const spawnError = (error: Error): never => {
     throw new SpawnError(error.message);
   };
   // QEMU connects to it as soon as it starts.
-  const tpm = { directory, clock, signal: environment.signal };
-  if (plan.tpm)
-    await startTpm({ ...tpm, ...(volumes.tpmState !== undefined && { lastingState: volumes.tpmState }) }).catch(
-      spawnError,
-    );
+  const lasting = volumes.tpmState !== undefined && { lastingState: volumes.tpmState };
+  if (plan.tpm) await startTpm({ directory, clock, signal: environment.signal, ...lasting }).catch(spawnError);
   const zone = clockZone(plan, clock.now());
   const child = await spawnDetached(argv, {
     cwd: directory,
@@ -187,7 +184,7 @@ export async function spawnVm(environment: AgentEnvironment, request: SpawnReque
     ...(resuming && { inputFile: ramFile(environment.memoryDirectory, resuming.state) }),
   }).catch(spawnError);
   record = { ...record, process: child.identity };
-  await writeRecord(directory, record);
+  await writeRecord(environment.vmsDirectory, record);
   request.onRecord?.(record);
   const guest = openGuest({
     directory,
@@ -219,30 +216,22 @@ export async function startVm(environment: AgentEnvironment, request: StartReque
   const address = await claimAddress(environment.addressesDirectory, vmi.metadata.uid ?? '');
   request.signal.throwIfAborted();
   const resuming = resume && { state: resume.saved.state, ticket: resume.ticket };
-  const { onChange } = request;
-  const started = await spawnVm(environment, {
-    vmi,
-    pod,
-    prepared,
-    address,
-    onChange,
-    ...(resuming && { resuming }),
-  });
+  const wanted = { vmi, pod, prepared, address, onChange: request.onChange };
+  const started = await spawnVm(environment, { ...wanted, ...(resuming && { resuming }) });
   const { guest } = started;
-  const { directory } = prepared;
   if (resume) {
     request.onLoading?.(started.record);
     await loadMemory(environment, guest, signal);
   }
   const record = { ...started.record, portProblems: await connectNetwork(guest, started.record) };
-  await writeRecord(directory, record);
+  await writeRecord(environment.vmsDirectory, record);
   if (!resume) {
     await letRun(guest, record);
     return { record, guest };
   }
   await letGuestGoOn(environment, guest, record);
   const { resuming: _, ...running } = record;
-  await writeRecord(directory, running);
+  await writeRecord(environment.vmsDirectory, running);
   return { record: running, guest };
 }
 

@@ -1,5 +1,5 @@
 /** Ends guests that nobody serves: of an agent that was killed, or that left them running. */
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
 import { isRunning } from '@coracle/runtime/process/identity';
@@ -151,5 +151,5 @@ async function recordEnd(
   const result = resultOf(
     end.shutDown ? { shutdown: 'guest-shutdown' } : { forced: end.waited ? 'grace' : 'immediate' },
   );
-  await writeRecord(directory, { ...record, process, result, finishedAt: end.now });
+  await writeRecord(dirname(directory), { ...record, process, result, finishedAt: end.now });
 }

@@ -84,17 +84,28 @@ const FILE = 'record.json';
 /** Tombstones kept of Pods that have ended. */
 const MAX_ENDED = 2000;
 
-export const writeRecord = (directory: string, record: VmRecord): Promise<void> =>
-  writeFileAtomic(join(directory, FILE), JSON.stringify(record));
+/** Replaces the record in the directory of its VM. */
+export const writeRecord = (vmsDirectory: string, record: VmRecord): Promise<void> =>
+  writeFileAtomic(join(vmsDirectory, record.vmiUid, FILE), JSON.stringify(record));
+
+/** Replaces the record of a launcher, on disk first. */
+export async function keepRecord(
+  launcher: { readonly environment: { readonly vmsDirectory: string }; record: VmRecord | undefined },
+  record: VmRecord,
+): Promise<void> {
+  await writeRecord(launcher.environment.vmsDirectory, record);
+  launcher.record = record;
+}
 
 /** For a guest that never ran: it is started as if for the first time. */
-export const removeRecord = (directory: string): Promise<void> => rm(join(directory, FILE), { force: true });
+export const removeRecord = (vmsDirectory: string, vmiUid: string): Promise<void> =>
+  rm(join(vmsDirectory, vmiUid, FILE), { force: true });
 
-/** 'missing' when there is none, 'damaged' when it is not what we wrote for this directory. */
-export async function readRecord(directory: string, vmiUid: string): Promise<VmRecord | 'missing' | 'damaged'> {
+/** 'missing' when there is none, 'damaged' when it is not what we wrote for this VM. */
+export async function readRecord(vmsDirectory: string, vmiUid: string): Promise<VmRecord | 'missing' | 'damaged'> {
   let text: string;
   try {
-    text = await readFile(join(directory, FILE), 'utf8');
+    text = await readFile(join(vmsDirectory, vmiUid, FILE), 'utf8');
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'missing' : 'damaged';
   }

@@ -3,6 +3,7 @@
  * fields that change, ready for a merge patch; an empty object means there is nothing to write.
  */
 
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { formatTime } from '@coracle/apimachinery/meta/object';
 import {
   formatQuantity,
@@ -27,13 +28,16 @@ import type { CredentialsState } from '../credentials/keep-credentials.ts';
 import type { GuestState } from '../guest/guest.ts';
 import type { GuestInterface } from '../guest/guest-agent-facts.ts';
 import { guestCondition } from '../guest/run-state.ts';
-import { sameJson } from './pod-status.ts';
 import type { VmResult } from './vm-result.ts';
 
 type StatusChange = Partial<Record<keyof VirtualMachineInstanceStatus, unknown>>;
 
 /** Upstream has no such case: its handlers always know each other. */
 const NO_PEER = 'NodeNotLiveMigratable';
+const MEMORY_PLUG_FAILED = 'memory hotplug failed, the VM configuration is not supported';
+const LIMIT_REACHED =
+  "the disks and logs of the guest have reached its Pod's limit of ephemeral-storage; restart it with a higher limit, or free space within it";
+const NO_SPACE = 'the node has no space for the disks; the guest resumes when there is space again';
 
 export interface RunningView {
   /** Why this agent cannot send a guest to another now, if it cannot. */
@@ -84,7 +88,7 @@ export function runningStatus(vmi: ReadonlyVmi, view: RunningView, now: number):
   if (!isClaimed(vmi) || !isOn(vmi, view.node)) return {};
   const change: StatusChange = {};
   const put = (field: keyof VirtualMachineInstanceStatus, value: unknown): void => {
-    if (!sameJson(status[field], value)) change[field] = value;
+    if (!deepEqual(status[field], value)) change[field] = value;
   };
   if (status.phase === 'Scheduled') {
     if (!isLive(view.guest.runState)) return {};
@@ -109,10 +113,8 @@ export function runningStatus(vmi: ReadonlyVmi, view: RunningView, now: number):
     if (agentFacts.frozen) put('fsFreezeStatus', agentFacts.frozen);
     else if (status.fsFreezeStatus !== undefined) change.fsFreezeStatus = null;
   }
-  const moves = migratability(
-    vmi,
-    view.peerObstacle === undefined ? undefined : { reason: NO_PEER, message: view.peerObstacle },
-  );
+  const { peerObstacle: message } = view;
+  const moves = migratability(vmi, message === undefined ? undefined : { reason: NO_PEER, message });
   put('migrationMethod', moves.method);
   put('conditions', conditionsOf(vmi, view, moves, now));
   return change;
@@ -175,12 +177,8 @@ function interfacesOf(vmi: ReadonlyVmi, { plan, address, guest }: RunningView): 
   const before = vmi.status?.interfaces ?? [];
   const answered = guest.agentFacts?.interfaces ?? [];
   const planned = plan.interfaces.map((nic) => {
-    const {
-      interfaceName: _,
-      ipAddress: __,
-      ipAddresses: ___,
-      ...kept
-    } = before.find((known) => known.name === nic.name) ?? {};
+    const known = before.find(({ name }) => name === nic.name) ?? {};
+    const { interfaceName: _, ipAddress: __, ipAddresses: ___, ...kept } = known;
     const inside = answered.find(({ mac }) => mac === nic.mac.toLowerCase());
     return {
       ...kept,
@@ -245,38 +243,25 @@ function conditionsOf(
   now: number,
 ): unknown {
   const before = vmi.status?.conditions ?? [];
-  const conditions = new Map<string, VmCondition>(
-    before.map((condition) => [condition.type, condition as VmCondition]),
-  );
+  const conditions = new Map(before.map((condition) => [condition.type, condition as VmCondition]));
   const set = (type: string, status: 'True' | 'False' | 'Unknown', reason: string, message: string): void => {
     const old = conditions.get(type);
     if (old && old.status === status && (old.reason ?? '') === reason && (old.message ?? '') === message) return;
-    const lastTransitionTime =
-      old?.status === status && old.lastTransitionTime ? old.lastTransitionTime : formatTime(now);
     conditions.set(type, {
       type,
       status,
-      lastTransitionTime,
+      lastTransitionTime: (old?.status === status && old.lastTransitionTime) || formatTime(now),
       lastProbeTime: null,
       ...(reason !== '' && { reason }),
       ...(message !== '' && { message }),
     } as unknown as VmCondition);
   };
-  const { obstacle, storageObstacle } = moves;
-  set('LiveMigratable', obstacle ? 'False' : 'True', obstacle?.reason ?? '', obstacle?.message ?? '');
-  set(
-    'StorageLiveMigratable',
-    storageObstacle ? 'False' : 'True',
-    storageObstacle?.reason ?? '',
-    storageObstacle?.message ?? '',
-  );
-  if (memoryPlugFailed)
-    set(
-      'HotMemoryChange',
-      'False',
-      'Memory Hotplug Failed',
-      'memory hotplug failed, the VM configuration is not supported',
-    );
+  for (const [type, obstacle] of [
+    ['LiveMigratable', moves.obstacle],
+    ['StorageLiveMigratable', moves.storageObstacle],
+  ] as const)
+    set(type, obstacle ? 'False' : 'True', obstacle?.reason ?? '', obstacle?.message ?? '');
+  if (memoryPlugFailed) set('HotMemoryChange', 'False', 'Memory Hotplug Failed', MEMORY_PLUG_FAILED);
   if (!guest.connected) {
     // What was last known of the guest stays; that its agent cannot be asked is said.
     set('AgentConnected', 'Unknown', 'MonitorUnreachable', `QEMU does not answer: ${guest.trouble ?? 'no connection'}`);
@@ -298,20 +283,9 @@ function conditionsOf(
     set('Paused', 'True', 'PausedByMigrationMonitor', 'VMI was paused by the migration monitor');
   else if (isPaused(guest, plan)) set('Paused', 'True', 'PausedByUser', 'VMI was paused by user');
   else conditions.delete('Paused');
-  if (isDiskPaused && diskPause === 'limit')
-    set(
-      'DiskFull',
-      'True',
-      'EphemeralStorageLimitReached',
-      "the disks and logs of the guest have reached its Pod's limit of ephemeral-storage; restart it with a higher limit, or free space within it",
-    );
+  if (isDiskPaused && diskPause === 'limit') set('DiskFull', 'True', 'EphemeralStorageLimitReached', LIMIT_REACHED);
   else if (isDiskPaused || (guest.runState === 'io-error' && guest.ioError === 'nospace'))
-    set(
-      'DiskFull',
-      'True',
-      'NoSpaceOnNode',
-      'the node has no space for the disks; the guest resumes when there is space again',
-    );
+    set('DiskFull', 'True', 'NoSpaceOnNode', NO_SPACE);
   else conditions.delete('DiskFull');
   if (portProblems.length > 0)
     set('PortsForwarded', 'False', 'PortNotAvailable', portProblems.join('; ').slice(0, 1000));

@@ -1,5 +1,4 @@
 /** What an agent does that finds a guest whose memory was being saved or loaded when an earlier agent ended. */
-import { join } from 'node:path';
 import type { Guest } from '../guest/guest.ts';
 import type { LauncherState } from '../launcher/launcher-state.ts';
 import { endProcess } from '../launcher/stop-vm.ts';
@@ -15,7 +14,7 @@ export async function goOn(launcher: LauncherState, guest: Guest): Promise<void>
   if (saving) await letGoOn(guest, environment.clock);
   if (resuming) await letGuestGoOn(environment, guest, { ...record, resuming });
   launcher.record = record;
-  await writeRecord(join(environment.vmsDirectory, record.vmiUid), record);
+  await writeRecord(environment.vmsDirectory, record);
 }
 
 /** A QEMU that had not got all of its guest when the agent ended goes: the guest is resumed anew. */
@@ -25,7 +24,7 @@ export async function dropHalfResumed(launcher: LauncherState): Promise<void> {
   if (!record || !resuming || record.result || record.bootId !== environment.bootId) return;
   if ((await userOf(environment.memoryDirectory, resuming.state, resuming.ticket)) === record.vmiUid) return;
   await launcher.untilDone('guest not ended', () => endProcess(environment, record, undefined));
-  await removeRecord(join(environment.vmsDirectory, record.vmiUid));
+  await removeRecord(environment.vmsDirectory, record.vmiUid);
   launcher.record = undefined;
   // The Pod says what is to be started, and the API has not shown it yet.
   while (!launcher.pod && !launcher.podGone) {

@@ -16,7 +16,7 @@ import { layersOf, MAX_LAYERS } from '../../disk/saved-files.ts';
 import type { Guest } from '../guest/guest.ts';
 import type { LauncherState } from '../launcher/launcher-state.ts';
 import { type VmRecord, writeRecord } from '../launcher/vm-record.ts';
-import { followEvents, isMigrationStatus } from '../migration/qmp-events.ts';
+import { followEvents, isMigrationStatus } from '../migration/qemu-migration.ts';
 import { hostProcessor } from './host-processor.ts';
 import { receiveStream } from './memory-stream.ts';
 import { diskSizes, type OwnFiles, saveOwnFiles } from './own-files.ts';
@@ -172,7 +172,7 @@ async function setSaving(launcher: LauncherState, saving: VmRecord['saving']): P
   if (!record) return;
   const { saving: _, ...rest } = record;
   launcher.record = saving ? { ...rest, saving } : rest;
-  await writeRecord(join(environment.vmsDirectory, record.vmiUid), launcher.record);
+  await writeRecord(environment.vmsDirectory, launcher.record);
 }
 
 interface Still {

@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream';
 import type { MachinePlan } from '@coracle/kubevirt/rules/machine/machine-plan';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import { createDeferred } from '@coracle/runtime/signal/deferred';
+import { readLines, writeLine } from '../../network/json-lines.ts';
 
 /** First line of a connection. */
 export type ChannelHeader =
@@ -114,9 +115,7 @@ export function readHeader(socket: Duplex, options: { readonly clock: Clock }): 
   return promise;
 }
 
-export const writeHeader = (socket: Duplex, header: ChannelHeader): void => {
-  socket.write(`${JSON.stringify(header)}\n`);
-};
+export const writeHeader = (socket: Duplex, header: ChannelHeader): void => writeLine(socket, header);
 
 /** JSON messages, one a line, both ways. */
 export interface ControlChannel<In, Out> {
@@ -134,8 +133,6 @@ export function controlChannel<In, Out>(socket: Duplex): ControlChannel<In, Out>
   const takers: ((message: In | undefined) => void)[] = [];
   const closed = createDeferred();
   let open = true;
-  let held = '';
-  const decoder = new TextDecoder();
   const end = (): void => {
     if (!open) return;
     open = false;
@@ -143,30 +140,18 @@ export function controlChannel<In, Out>(socket: Duplex): ControlChannel<In, Out>
     for (const take of takers.splice(0)) take(undefined);
     closed.resolve();
   };
-  socket.on('data', (chunk: Buffer) => {
-    held += decoder.decode(chunk, { stream: true });
-    if (held.length > MAX_LINE && !held.includes('\n')) return end();
-    const lines = held.split('\n');
-    held = lines.pop() ?? '';
-    for (const line of lines) {
-      let message: In;
-      try {
-        message = JSON.parse(line) as In;
-      } catch {
-        return end();
-      }
-      const take = takers.shift();
-      if (take) take(message);
-      else if (waiting.push(message) > MAX_WAITING) return end();
-    }
-  });
-  socket.on('error', end);
-  socket.on('end', end);
-  socket.on('close', end);
+  const receive = (message: unknown): void => {
+    if (!open) return;
+    const take = takers.shift();
+    if (take) take(message as In);
+    else if (waiting.push(message as In) > MAX_WAITING) end();
+  };
+  readLines(socket, receive, MAX_LINE);
+  for (const event of ['error', 'end', 'close']) socket.on(event, end);
   socket.resume();
   return {
     send(message) {
-      if (open) socket.write(`${JSON.stringify(message)}\n`);
+      if (open) writeLine(socket, message);
     },
     next() {
       const message = waiting.shift();

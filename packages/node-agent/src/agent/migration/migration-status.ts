@@ -1,9 +1,8 @@
 /** What the two ends write into the status of a VMI: pure. Each returns a merge patch; empty means nothing to write. */
 
 import { type DeepReadonly, formatTime } from '@coracle/apimachinery/meta/object';
-import type { MigrationState, VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
+import type { MigrationState, ReadonlyVmi as Vmi } from '@coracle/kubevirt/kinds/kinds';
 
-type Vmi = DeepReadonly<VirtualMachineInstance>;
 type Change = Readonly<Record<string, unknown>>;
 
 /** Label of a target's launcher Pod, with the UID of the migration. */
@@ -43,6 +42,7 @@ export interface Outgoing {
   readonly uid: string;
   readonly targetNode: string;
   readonly host: string;
+  /** Service -> port. */
   readonly ports: ReadonlyMap<number, number>;
   readonly state: DeepReadonly<MigrationState>;
 }
@@ -56,16 +56,10 @@ export function outgoingMigration(
   if (!vmi || !state?.migrationUid || !isUnderWay(vmi, state.migrationUid)) return undefined;
   if (vmi.status?.nodeName !== source.nodeName || state.sourceNode !== source.nodeName) return undefined;
   if (state.sourcePod && state.sourcePod !== source.podName) return undefined;
-  const ports = portsOf(state.targetDirectMigrationNodePorts);
+  const published = Object.entries(state.targetDirectMigrationNodePorts ?? {});
+  const ports = new Map(published.map(([port, service]) => [Number(service), Number(port)]));
   if (!state.targetNodeAddress || !state.targetNode || !ports.has(MEMORY_SERVICE)) return undefined;
   return { uid: state.migrationUid, targetNode: state.targetNode, host: state.targetNodeAddress, ports, state };
-}
-
-/** Service -> port. */
-function portsOf(published: DeepReadonly<MigrationState>['targetDirectMigrationNodePorts']): Map<number, number> {
-  const ports = new Map<number, number>();
-  for (const [port, service] of Object.entries(published ?? {})) ports.set(Number(service), Number(port));
-  return ports;
 }
 
 /** The target waits at these ports. */

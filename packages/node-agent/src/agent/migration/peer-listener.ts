@@ -1,4 +1,6 @@
 /** The ports of a target: open for one migration, for its source node only, and gone with it. */
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
 import { createServer, type TLSSocket } from 'node:tls';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
@@ -17,16 +19,11 @@ export interface PeerListenerOptions {
   readonly onChannel: (header: ChannelHeader, socket: TLSSocket) => void;
 }
 
-export interface PeerListener {
-  readonly port: number;
-  close(): Promise<void>;
-}
-
 const MAX_CONNECTIONS = 128;
 const HANDSHAKE_MS = 5000;
 
 /** Opens a port of the system's choice. */
-export async function openPeerListener(options: PeerListenerOptions): Promise<PeerListener> {
+export async function openPeerListener(options: PeerListenerOptions) {
   const { identity, clock, log } = options;
   const sockets = new Set<{ destroy(): unknown }>();
   const { certificate, key } = identity.pair();
@@ -65,16 +62,16 @@ export async function openPeerListener(options: PeerListenerOptions): Promise<Pe
       },
     );
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, options.host, () => resolve());
-  });
-  const address = server.address();
+  server.listen(0, options.host);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
   return {
-    port: typeof address === 'object' && address ? address.port : 0,
-    async close() {
+    port,
+    async close(): Promise<void> {
       for (const socket of sockets) socket.destroy();
       await new Promise<void>((resolve) => server.close(() => resolve()));
     },
   };
 }
+
+export type PeerListener = Awaited<ReturnType<typeof openPeerListener>>;

@@ -1,18 +1,15 @@
 /** The images of a guest that moves are those it runs from: the target's Pod names them by digest. */
 
-import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
-import type { Pod } from '@coracle/apimachinery/types/types';
-import type { VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
+import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
+import type { ReadonlyVmi } from '@coracle/kubevirt/kinds/kinds';
 import { isLocal, parseReference } from '@coracle/runtime/oci/reference';
 import { imageContainer } from '../launcher/pod-status.ts';
-
-type ReadonlyVmi = DeepReadonly<VirtualMachineInstance>;
 
 /**
  * The instance with the images of its Pod's containers instead of its own, where those name a digest. The local store
  * knows no digests; what it has is compared with the source's before the guest moves.
  */
-export function pinnedInstance(vmi: ReadonlyVmi, pod: DeepReadonly<Pod>): ReadonlyVmi {
+export function pinnedInstance(vmi: ReadonlyVmi, pod: ReadonlyPod): ReadonlyVmi {
   const pinned = (volume: string, image: string): string => {
     const name = imageContainer(volume);
     const found = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].find(
@@ -22,20 +19,17 @@ export function pinnedInstance(vmi: ReadonlyVmi, pod: DeepReadonly<Pod>): Readon
   };
   const { domain, volumes } = vmi.spec;
   const boot = domain.firmware?.kernelBoot?.container;
+  const pinnedVolumes = volumes?.map((volume) => {
+    const { name, containerDisk } = volume;
+    return containerDisk
+      ? { ...volume, containerDisk: { ...containerDisk, image: pinned(name, containerDisk.image) } }
+      : volume;
+  });
   return {
     ...vmi,
     spec: {
       ...vmi.spec,
-      ...(volumes && {
-        volumes: volumes.map((volume) =>
-          volume.containerDisk
-            ? {
-                ...volume,
-                containerDisk: { ...volume.containerDisk, image: pinned(volume.name, volume.containerDisk.image) },
-              }
-            : volume,
-        ),
-      }),
+      ...(pinnedVolumes && { volumes: pinnedVolumes }),
       domain: {
         ...domain,
         ...(boot && {

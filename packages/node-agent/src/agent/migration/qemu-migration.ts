@@ -1,5 +1,10 @@
-/** Names and settings that both ends of a migration use with their QEMU. */
+/** What both ends of a migration use with their QEMU: names, settings, and waiting for what it says. */
+import type { Clock } from '@coracle/runtime/clock/clock';
+import { abortable } from '@coracle/runtime/signal/abortable';
+import { createDeferred } from '@coracle/runtime/signal/deferred';
+import type { QmpEvent } from '../../qmp/commands.ts';
 import { type QmpConnection, QmpError } from '../../qmp/qmp-connection.ts';
+import type { Guest } from '../guest/guest.ts';
 
 /** Of a disk, by the number of its block node. */
 export const mirrorExport = (index: number): string => `export-${index}`;
@@ -44,3 +49,43 @@ export async function tryPostCopy(
     return { obstacle: error.message };
   }
 }
+
+/** Events of one migration are a few dozen; a guest that sends more of them loses the oldest. */
+const MAX_EVENTS = 512;
+const CHECK_MS = 250;
+
+/** Keeps the events of a guest from now on, so that none is missed between a command and the wait for its effect. */
+export function followEvents(guest: Guest, clock: Clock) {
+  const seen: QmpEvent[] = [];
+  let news = createDeferred();
+  const wake = (): void => {
+    news.resolve();
+    news = createDeferred();
+  };
+  const close = guest.onEvent((event) => {
+    seen.push(event);
+    if (seen.length > MAX_EVENTS) seen.shift();
+    wake();
+  });
+  return {
+    /** The first event, seen already or to come, that fits. Rejects at the signal, and when QEMU or the connection is gone. */
+    async wait(what: string, fits: (event: QmpEvent) => boolean, signal: AbortSignal): Promise<QmpEvent> {
+      for (;;) {
+        signal.throwIfAborted();
+        const at = seen.findIndex(fits);
+        if (at >= 0) return seen.splice(at, 1)[0] as QmpEvent;
+        if (guest.state.exit !== undefined || !guest.state.connected)
+          throw new Error(`${what}: QEMU ${guest.state.exit === undefined ? 'does not answer' : 'has ended'}`);
+        await abortable(news.promise, signal).finally(clock.schedule(CHECK_MS, wake));
+      }
+    },
+    close,
+  };
+}
+
+export type EventLog = ReturnType<typeof followEvents>;
+
+export const isMigrationStatus =
+  (...states: readonly string[]) =>
+  ({ event, data }: QmpEvent): boolean =>
+    event === 'MIGRATION' && states.includes(String(data['status']));

@@ -17,8 +17,7 @@ import type { VmResult } from '../launcher/vm-result.ts';
 import type { Hello, SourceMessage } from './channel.ts';
 import { arrivedDisks, copiedFiles, offerProblem } from './disk-offer.ts';
 import { incomingMigration, isUnderWay, targetDetected, targetReady } from './migration-status.ts';
-import { mirrorExport, setCapabilities, tryPostCopy } from './qemu-migration.ts';
-import { followEvents, isMigrationStatus } from './qmp-events.ts';
+import { followEvents, isMigrationStatus, mirrorExport, setCapabilities, tryPostCopy } from './qemu-migration.ts';
 import { failure, type TargetRecord, takeOver } from './take-over.ts';
 import { openTargetSession, type TargetControl, type TargetSession } from './target-session.ts';
 

@@ -1,26 +1,26 @@
 import type { ReadonlyVmi } from '@coracle/kubevirt/kinds/kinds';
 import { podCard } from '@coracle/kubevirt/rules/machine/interfaces';
-import { type MigrationEnds, nextSourceStep } from '@coracle/kubevirt/rules/migration/migration-steps';
+import { nextSourceStep } from '@coracle/kubevirt/rules/migration/migration-steps';
 import { QmpError } from '../../qmp/qmp-connection.ts';
 import type { Guest } from '../guest/guest.ts';
 import { hasEnded } from '../guest/run-state.ts';
 import type { LauncherState } from '../launcher/launcher-state.ts';
 import type { VmRecord } from '../launcher/vm-record.ts';
 import { resultOf, type VmResult } from '../launcher/vm-result.ts';
-import { ask } from './ask-decision.ts';
 import type { ControlChannel, SourceMessage, TargetMessage } from './channel.ts';
 import { feedTarget } from './feed-target.ts';
 import { sourceAborting, sourceFailed } from './migration-status.ts';
 import { mirrorJob, remoteNode } from './qemu-migration.ts';
 import {
   API_POLL_MS,
+  ask,
   enter,
   leaveMigration,
   recordFailure,
   report,
   reportFailure,
   type SourceRecord,
-} from './sender-record.ts';
+} from './migration-record.ts';
 
 export type SourceControl = ControlChannel<TargetMessage, SourceMessage>;
 
@@ -43,21 +43,20 @@ export interface Undo {
   handedOver?: boolean;
 }
 
-export interface Settling {
+interface Settling {
   readonly outgoing: { readonly uid: string };
   readonly undo: Undo;
   readonly failure?: { readonly reason: string; readonly aborted: boolean };
 }
 
 /** Finds out what became of a migration that an earlier agent was in the middle of. */
-export async function recoverSender(launcher: LauncherState, guest: Guest): Promise<SendOutcome> {
-  const record = launcher.record as VmRecord;
+export function recoverSender(launcher: LauncherState, guest: Guest): Promise<SendOutcome> {
+  const { uid, phase } = launcher.record?.migration as SourceRecord;
+  const failure = { reason: 'the agent of the source node was restarted', aborted: false };
   return settle(launcher, guest, {
-    outgoing: { uid: (record.migration as SourceRecord).uid },
+    outgoing: { uid },
     undo: { control: undefined },
-    ...((record.migration as SourceRecord).phase === 'sending' && {
-      failure: { reason: 'the agent of the source node was restarted', aborted: false },
-    }),
+    ...(phase === 'sending' && { failure }),
   });
 }
 
@@ -73,11 +72,10 @@ export const movedAway = (record: VmRecord): VmResult => ({
 export async function resumeSent(launcher: LauncherState): Promise<VmResult> {
   const { environment } = launcher;
   const record = launcher.record as VmRecord;
-  const { uid, peerNode } = record.migration as SourceRecord;
-  const ends = { uid, vmiUid: record.vmiUid, sourceNode: environment.nodeName, targetNode: peerNode };
+  const migration = record.migration as SourceRecord;
   const begun = environment.clock.monotonic();
   for (;;) {
-    const { decision, vmi } = await ask(launcher, ends);
+    const { decision, vmi } = await ask(launcher);
     const waited = environment.clock.monotonic() - begun;
     const step = nextSourceStep({
       phase: 'sent',
@@ -89,13 +87,13 @@ export async function resumeSent(launcher: LauncherState): Promise<VmResult> {
       overdue: waited > 2 * RELEASE_MS,
     });
     if (step === 'leave') {
-      await enter(launcher, { ...(record.migration as SourceRecord), phase: 'left' });
+      await enter(launcher, { ...migration, phase: 'left' });
       return movedAway(record);
     }
     if (step === 'resume') return resultOf({});
     const at = { reason: 'QEMU of the source node ended', aborted: false, now: environment.clock.now() };
     if (step === 'record-failure')
-      await recordFailure(launcher, vmi as ReadonlyVmi, sourceFailed(vmi as ReadonlyVmi, uid, at));
+      await recordFailure(launcher, vmi as ReadonlyVmi, sourceFailed(vmi as ReadonlyVmi, migration.uid, at));
     else await environment.clock.sleep(API_POLL_MS, environment.signal);
   }
 }
@@ -119,12 +117,6 @@ export async function settle(launcher: LauncherState, guest: Guest, settling: Se
     await reportFailure(launcher, outgoing.uid, fail('not begun'));
     return 'stays';
   }
-  const ends: MigrationEnds = {
-    uid: outgoing.uid,
-    vmiUid: launcher.vmiUid,
-    sourceNode: environment.nodeName,
-    targetNode: migration.peerNode,
-  };
   const begun = clock.monotonic();
   const patience = control?.open ? HAND_OVER_MS : 2 * RELEASE_MS;
   const released = (): boolean => undo.released !== undefined;
@@ -136,14 +128,12 @@ export async function settle(launcher: LauncherState, guest: Guest, settling: Se
   for (;;) {
     signal.throwIfAborted();
     const now = launcher.record?.migration as SourceRecord;
-    const known = undo.handedOver ? { decision: 'handed-over' as const, vmi: undefined } : undefined;
-    const { decision, vmi } =
-      known ??
-      (now.phase === 'sent' && !released() ? await ask(launcher, ends) : { decision: undefined, vmi: undefined });
+    const isAsked = !undo.handedOver && now.phase === 'sent' && !released();
+    const { decision, vmi } = isAsked ? await ask(launcher) : {};
     const step = nextSourceStep({
       phase: now.phase,
       postCopy: now.postCopy === true,
-      decision,
+      decision: undo.handedOver ? 'handed-over' : decision,
       released: released(),
       targetPresent: control?.open ?? clock.monotonic() - begun < patience,
       overdue: clock.monotonic() - begun > patience,
@@ -170,7 +160,7 @@ export async function settle(launcher: LauncherState, guest: Guest, settling: Se
           while (control.open && !released() && clock.monotonic() < limit) await clock.sleep(SETTLE_POLL_MS, signal);
         }
         await undo.closeStreams?.();
-        const exited = await undoAll(launcher, guest, { wasRunning: now.wasRunning });
+        const exited = await undoAll(launcher, guest, now.wasRunning);
         await leaveMigration(launcher);
         await reportFailure(launcher, outgoing.uid, fail(`the target gave up: ${undo.released ?? 'no reason given'}`));
         if (exited) launcher.log.error('guest ended while it was to move');
@@ -185,23 +175,17 @@ export async function settle(launcher: LauncherState, guest: Guest, settling: Se
 
 /** Hears whether the target lets go or has taken over. Ends with the connection. */
 export async function listen(
-  control: SourceControl | undefined,
+  control: SourceControl,
   on: { readonly released: (reason: string) => void; readonly handedOver: () => void },
 ): Promise<void> {
-  while (control) {
-    const message = await control.next();
-    if (!message) return;
+  for (let message = await control.next(); message; message = await control.next()) {
     if (message.type === 'released') on.released(message.reason);
     if (message.type === 'handed-over') on.handedOver();
   }
 }
 
 /** Undoes what the migration changed in QEMU, and lets the guest run. True when QEMU is gone. */
-async function undoAll(
-  launcher: LauncherState,
-  guest: Guest,
-  undo: { readonly wasRunning: boolean },
-): Promise<boolean> {
+async function undoAll(launcher: LauncherState, guest: Guest, wasRunning: boolean): Promise<boolean> {
   const { clock, signal } = launcher.environment;
   const deadline = clock.monotonic() + SETTLE_MS;
   // Whichever of them were mirrored: an agent that was restarted does not know.
@@ -233,7 +217,7 @@ async function undoAll(
       await guest.refresh();
       // One that has ended meanwhile stays as it is, to be seen.
       const { runState } = guest.state;
-      if (undo.wasRunning && runState !== 'running' && !hasEnded(runState)) await qmp.execute('cont');
+      if (wasRunning && runState !== 'running' && !hasEnded(runState)) await qmp.execute('cont');
       await guest.refresh();
       return false;
     } catch (error) {

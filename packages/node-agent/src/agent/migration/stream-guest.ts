@@ -2,13 +2,20 @@
 import { completionMs, type MigrationLimits, monitorStep } from '@coracle/kubevirt/rules/migration/migration-limits';
 import { mustStandStill } from '@coracle/kubevirt/rules/migration/still-guest';
 import { diskNode, VM_FILES } from '../../qemu/argv.ts';
+import type { MigrationInfo, QmpEvent } from '../../qmp/commands.ts';
 import type { Guest } from '../guest/guest.ts';
 import type { LauncherState } from '../launcher/launcher-state.ts';
 import type { LocalDisk } from './disk-offer.ts';
 import { type Outgoing, sourceMode } from './migration-status.ts';
-import { mirrorJob, remoteNode, setCapabilities, tryPostCopy } from './qemu-migration.ts';
-import { type EventLog, isMigrationStatus } from './qmp-events.ts';
-import { enter, report, type SourceRecord } from './sender-record.ts';
+import {
+  type EventLog,
+  isMigrationStatus,
+  mirrorJob,
+  remoteNode,
+  setCapabilities,
+  tryPostCopy,
+} from './qemu-migration.ts';
+import { enter, report, type SourceRecord } from './migration-record.ts';
 import { type StreamStats, streamStats } from './stream-stats.ts';
 
 /** QEMU takes no "no limit": this many bytes a second are none. */
@@ -31,7 +38,7 @@ export interface Streaming {
   readonly targetGaveUp: () => boolean;
 }
 
-export interface Streamed {
+interface Streamed {
   /** When the guest was stopped, ms since the epoch. */
   readonly stoppedAt: number;
   /** Its disks are over there and it stands still; QEMU waits to send what is left of its memory (`feedTarget`). */
@@ -49,26 +56,17 @@ export async function streamGuest(launcher: LauncherState, moving: Streaming): P
   const begun = clock.monotonic();
   let memoryBegan = false;
   const bytes = (launcher.record?.plan.memoryBytes ?? 0) + mirrored.reduce((sum, disk) => sum + disk.virtualSize, 0);
-  const watch = monitor(launcher, {
-    guest,
-    limits: () => limits,
-    outgoing,
-    begun,
-    acceptableMs: completionMs(limits, bytes),
-  });
+  const acceptableMs = completionMs(limits, bytes);
+  const watch = monitor(launcher, { guest, limits: () => limits, outgoing, begun, acceptableMs });
+  const until = (what: string, fits: (event: QmpEvent) => boolean): Promise<QmpEvent> =>
+    Promise.race([events.wait(what, fits, signal), watch.broken]);
+  const jobEvent = (index: number, ...names: readonly string[]): Promise<QmpEvent> =>
+    until('mirror', ({ event, data }) => names.includes(event) && data['device'] === mirrorJob(index));
   try {
-    const until = <T>(work: Promise<T>): Promise<T> => Promise.race([work, watch.broken]);
     for (const { index, layered } of mirrored) {
-      await qmp.execute(
-        'blockdev-add',
-        {
-          'node-name': remoteNode(index),
-          driver: 'nbd',
-          server: { type: 'unix', path: VM_FILES.nbdOut },
-          export: diskNode(index),
-        },
-        { timeoutMs: CONNECT_QEMU_MS },
-      );
+      const server = { type: 'unix', path: VM_FILES.nbdOut };
+      const remote = { 'node-name': remoteNode(index), driver: 'nbd', server, export: diskNode(index) };
+      await qmp.execute('blockdev-add', remote, { timeoutMs: CONNECT_QEMU_MS });
       await qmp.execute('blockdev-mirror', {
         'job-id': mirrorJob(index),
         device: diskNode(index),
@@ -79,16 +77,9 @@ export async function streamGuest(launcher: LauncherState, moving: Streaming): P
       });
     }
     for (const { index } of mirrored) {
-      const event = await until(
-        events.wait(
-          'mirror',
-          ({ event, data }) =>
-            (event === 'BLOCK_JOB_READY' || event === 'BLOCK_JOB_COMPLETED') && data['device'] === mirrorJob(index),
-          signal,
-        ),
-      );
-      if (event.event !== 'BLOCK_JOB_READY')
-        throw new Error(`disk ${index} was not mirrored: ${String(event.data['error'] ?? '')}`);
+      const { event, data } = await jobEvent(index, 'BLOCK_JOB_READY', 'BLOCK_JOB_COMPLETED');
+      if (event !== 'BLOCK_JOB_READY')
+        throw new Error(`disk ${index} was not mirrored: ${String(data['error'] ?? '')}`);
     }
     const { obstacle } = limits.postCopy ? await tryPostCopy(qmp, limits) : await setCapabilities(qmp, limits);
     if (obstacle !== undefined) {
@@ -103,21 +94,12 @@ export async function streamGuest(launcher: LauncherState, moving: Streaming): P
     await qmp.execute('migrate', { uri: `unix:${VM_FILES.migrateOut}` }, { timeoutMs: CONNECT_QEMU_MS });
     memoryBegan = true;
     watch.memoryBegan();
-    const stopped = await until(
-      events.wait('memory', isMigrationStatus('pre-switchover', 'failed', 'cancelled'), signal),
-    );
+    const stopped = await until('memory', isMigrationStatus('pre-switchover', 'failed', 'cancelled'));
     if (stopped.data['status'] !== 'pre-switchover') throw new Error(await failureOf(guest));
     // The guest stands still: what is left of its disks goes, and the ports of its address become free for the target.
     for (const { index } of mirrored) {
       await qmp.execute('block-job-cancel', { device: mirrorJob(index) });
-      const { event, data } = await until(
-        events.wait(
-          'mirror',
-          ({ event, data }) =>
-            (event === 'BLOCK_JOB_COMPLETED' || event === 'BLOCK_JOB_CANCELLED') && data['device'] === mirrorJob(index),
-          signal,
-        ),
-      );
+      const { event, data } = await jobEvent(index, 'BLOCK_JOB_COMPLETED', 'BLOCK_JOB_CANCELLED');
       if (event !== 'BLOCK_JOB_COMPLETED' || data['error'] !== undefined)
         throw new Error(`disk ${index} was not mirrored: ${String(data['error'] ?? 'the job was cancelled')}`);
       await qmp.execute('blockdev-del', { 'node-name': remoteNode(index) });
@@ -128,7 +110,7 @@ export async function streamGuest(launcher: LauncherState, moving: Streaming): P
     // As it stands QEMU can still be made to stay. What is left of the memory goes only once the target owns the guest.
     if (postCopy !== undefined) return { stoppedAt: postCopy, postCopy: true };
     await qmp.execute('migrate-continue', { state: 'pre-switchover' });
-    const end = await until(events.wait('memory', isMigrationStatus('completed', 'failed', 'cancelled'), signal));
+    const end = await until('memory', isMigrationStatus('completed', 'failed', 'cancelled'));
     if (end.data['status'] !== 'completed') throw new Error(await failureOf(guest));
     const stoppedAt = stopped.timestamp.seconds * 1000 + Math.round(stopped.timestamp.microseconds / 1000);
     return { stoppedAt: stillSince ?? stoppedAt, postCopy: false };
@@ -154,11 +136,14 @@ async function holdStill(
   return now;
 }
 
-async function failureOf(guest: Guest): Promise<string> {
-  const info = await guest
+const migrationInfo = (guest: Guest): Promise<MigrationInfo | undefined> =>
+  guest
     .qmp()
     .execute('query-migrate')
     .catch(() => undefined);
+
+async function failureOf(guest: Guest): Promise<string> {
+  const info = await migrationInfo(guest);
   return `QEMU could not send the guest: ${info?.['error-desc'] ?? info?.status ?? 'no reason given'}`;
 }
 
@@ -167,21 +152,9 @@ const FAR_END_WENT = /broken pipe|connection reset|not connected/i;
 
 /** Why QEMU could not send, when that lies here and not at the far end of its stream. */
 async function ownFailure(guest: Guest): Promise<Error | undefined> {
-  const info = await guest
-    .qmp()
-    .execute('query-migrate')
-    .catch(() => undefined);
+  const info = await migrationInfo(guest);
   const why = info?.status === 'failed' ? info['error-desc'] : undefined;
   return why === undefined || FAR_END_WENT.test(why) ? undefined : new Error(`QEMU could not send the guest: ${why}`);
-}
-
-interface Monitor {
-  /** Rejects when it takes too long. */
-  readonly broken: Promise<never>;
-  memoryBegan(): void;
-  /** When the guest was stopped for post-copy, ms since the epoch; undefined where it was not. */
-  switchedAt(): number | undefined;
-  stop(): void;
 }
 
 /** Looks at the progress now and then, and does what the limits ask for. */
@@ -194,7 +167,7 @@ function monitor(
     readonly begun: number;
     readonly acceptableMs: number;
   },
-): Monitor {
+) {
   const { guest, begun, acceptableMs, outgoing } = options;
   const { clock } = launcher.environment;
   let least = Number.POSITIVE_INFINITY;
@@ -255,12 +228,14 @@ function monitor(
   });
   broken.catch(() => {});
   return {
+    /** Rejects when it takes too long. */
     broken,
-    memoryBegan() {
+    memoryBegan(): void {
       streaming = true;
     },
+    /** When the guest was stopped for post-copy, ms since the epoch; undefined where it was not. */
     switchedAt: () => switchedAt,
-    stop() {
+    stop(): void {
       over = true;
       cancel();
       launcher.stream = undefined;

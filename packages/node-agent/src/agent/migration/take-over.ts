@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
-import { type MigrationEnds, nextTargetStep } from '@coracle/kubevirt/rules/migration/migration-steps';
+import { nextTargetStep } from '@coracle/kubevirt/rules/migration/migration-steps';
 import { keepTpmState } from '../../disk/firmware-files.ts';
 import { tpmStateOf } from '../../tpm/swtpm.ts';
 import type { Guest } from '../guest/guest.ts';
@@ -15,10 +15,9 @@ import { connectNetwork } from '../launcher/start-vm.ts';
 import { endProcess } from '../launcher/stop-vm.ts';
 import { type MigrationRecord, type VmRecord, writeRecord } from '../launcher/vm-record.ts';
 import type { VmResult } from '../launcher/vm-result.ts';
-import { ask } from './ask-decision.ts';
 import { ALONE_MS, ANSWER_MS, awaitMemory, reportLost } from './await-memory.ts';
 import { handOver, sourceFailed } from './migration-status.ts';
-import { recordFailure } from './sender-record.ts';
+import { ask, recordFailure } from './migration-record.ts';
 
 export type TargetRecord = Extract<MigrationRecord, { role: 'target' }>;
 
@@ -45,20 +44,15 @@ export async function resumeReceiver(launcher: LauncherState, guest: Guest): Pro
     endProcess(launcher.environment, launcher.record as VmRecord, guest),
   );
   const reason = 'the agent of the target node was restarted';
-  await giveUp(launcher, { migration, reason });
+  await giveUp(launcher, migration.uid, reason);
   return failure(reason);
 }
 
 /** A source that has sent everything stands still until it is notified: not for longer than it must. */
-async function giveUp(
-  launcher: LauncherState,
-  { migration, reason }: { readonly migration: TargetRecord; readonly reason: string },
-): Promise<void> {
-  const { clock, nodeName, signal } = launcher.environment;
-  const { uid, peerNode } = migration;
-  const ends = { uid, vmiUid: launcher.vmiUid, sourceNode: peerNode, targetNode: nodeName };
+async function giveUp(launcher: LauncherState, uid: string, reason: string): Promise<void> {
+  const { clock, signal } = launcher.environment;
   for (;;) {
-    const { decision, vmi } = await ask(launcher, ends);
+    const { decision, vmi } = await ask(launcher);
     if (decision !== undefined && decision !== 'open') return;
     if (vmi) await recordFailure(launcher, vmi, sourceFailed(vmi, uid, { reason, aborted: false, now: clock.now() }));
     await clock.sleep(API_RETRY_MS, signal);
@@ -67,19 +61,12 @@ async function giveUp(
 
 /** The same where QEMU has ended meanwhile. */
 export async function resumeEnded(launcher: LauncherState): Promise<VmResult> {
-  const migration = launcher.record?.migration as TargetRecord;
-  if (migration.phase === 'receiving') return failure('QEMU ended before the guest was taken over');
-  const ends = {
-    uid: migration.uid,
-    vmiUid: launcher.vmiUid,
-    sourceNode: migration.peerNode,
-    targetNode: launcher.environment.nodeName,
-  };
+  const { phase } = launcher.record?.migration as TargetRecord;
+  if (phase === 'receiving') return failure('QEMU ended before the guest was taken over');
   for (;;) {
-    const { decision } = migration.phase === 'handed-over' ? { decision: undefined } : await ask(launcher, ends);
     const step = nextTargetStep({
-      phase: migration.phase,
-      decision,
+      phase,
+      decision: phase === 'handed-over' ? undefined : (await ask(launcher)).decision,
       qemu: false,
       sourceSent: true,
       sourcePresent: false,
@@ -96,7 +83,7 @@ export async function resumeEnded(launcher: LauncherState): Promise<VmResult> {
 }
 
 /** What a target knows of its source while the two are connected. */
-export interface SourceLine {
+interface SourceLine {
   /** When the source stopped, ms since the epoch, where both have one clock. */
   readonly stoppedAt: number | undefined;
   readonly isOpen: () => boolean;
@@ -138,29 +125,21 @@ async function tryTakeOver(
   const migrationNow = (): TargetRecord => launcher.record?.migration as TargetRecord;
   const enter = async (migration: TargetRecord | undefined): Promise<void> => {
     launcher.record = withMigration(launcher.record as VmRecord, migration);
-    await writeRecord(directory, launcher.record);
+    await writeRecord(environment.vmsDirectory, launcher.record);
   };
   let connected = false;
   const connect = async (): Promise<void> => {
     if (connected || guest.state.exit !== undefined) return;
     connected = true;
-    const portProblems = await connectNetwork(guest, launcher.record as VmRecord).catch((error: Error) => [
-      error.message,
-    ]);
+    const record = launcher.record as VmRecord;
+    const portProblems = await connectNetwork(guest, record).catch((error: Error) => [error.message]);
     launcher.record = { ...(launcher.record as VmRecord), portProblems };
   };
   const sourcePresent = migrationNow().phase === 'receiving' && launcher.guest === guest;
   for (;;) {
     environment.signal.throwIfAborted();
     const { phase, uid, peerNode } = migrationNow();
-    const ends: MigrationEnds = {
-      uid,
-      vmiUid: launcher.vmiUid,
-      sourceNode: peerNode,
-      targetNode: environment.nodeName,
-    };
-    const { decision, vmi } =
-      phase === 'handed-over' ? { decision: undefined, vmi: undefined } : await ask(launcher, ends);
+    const { decision, vmi } = phase === 'handed-over' ? {} : await ask(launcher);
     const step = nextTargetStep({
       phase,
       decision,
@@ -174,7 +153,7 @@ async function tryTakeOver(
       case 'hand-over': {
         // On disk before it is tried for the first time: from then on only the API knows.
         if (phase === 'receiving') await Promise.all([enter({ ...migrationNow(), phase: 'handing-over' }), connect()]);
-        if (vmi && (await writeHandOver(launcher, { vmi, ends, postCopy: migrationNow().postCopy === true }))) {
+        if (vmi && (await writeHandOver(launcher, vmi))) {
           launcher.record = withMigration(launcher.record as VmRecord, { ...migrationNow(), phase: 'handed-over' });
           source?.onHandedOver();
         } else await environment.clock.sleep(API_RETRY_MS, environment.signal);
@@ -236,28 +215,16 @@ function withMigration(record: VmRecord, migration: TargetRecord | undefined): V
 }
 
 /** The compare-and-swap; false when it did not happen or nobody knows. */
-async function writeHandOver(
-  launcher: LauncherState,
-  {
-    vmi,
-    ends,
-    postCopy,
-  }: { readonly vmi: VirtualMachineInstance; readonly ends: MigrationEnds; readonly postCopy: boolean },
-): Promise<boolean> {
+async function writeHandOver(launcher: LauncherState, vmi: VirtualMachineInstance): Promise<boolean> {
   const { environment } = launcher;
-  const change = handOver(vmi, ends.uid, {
-    nodeName: environment.nodeName,
-    sourceNode: ends.sourceNode,
-    now: environment.clock.now(),
-    postCopy,
-  });
-  if (Object.keys(change).length === 0) return false;
+  const { nodeName, clock } = environment;
+  const { uid, peerNode, postCopy = false } = launcher.record?.migration as TargetRecord;
+  const status = handOver(vmi, uid, { nodeName, sourceNode: peerNode, now: clock.now(), postCopy });
+  if (Object.keys(status).length === 0) return false;
   try {
-    const written = await patchStatus<VirtualMachineInstance>(environment, VIRTUAL_MACHINE_INSTANCES, vmi, {
-      status: change,
-    });
+    const written = await patchStatus<VirtualMachineInstance>(environment, VIRTUAL_MACHINE_INSTANCES, vmi, { status });
     launcher.vmi = written;
-    return written.status?.nodeName === environment.nodeName;
+    return written.status?.nodeName === nodeName;
   } catch (error) {
     environment.signal.throwIfAborted();
     launcher.log.debug('guest not taken over yet', { error: (error as Error).message });

@@ -8,11 +8,8 @@ import { rename, rm } from 'node:fs/promises';
 import { join as joinPath } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Clock } from '@coracle/runtime/clock/clock';
-import type { Logger } from '@coracle/runtime/log/log';
 import { createDeferred } from '@coracle/runtime/signal/deferred';
 import { joinStreams } from '../../network/join-streams.ts';
-import type { PeerIdentity } from '../../network/peer.ts';
 import { VM_FILES } from '../../qemu/argv.ts';
 import { connectUnix } from '../../qmp/unix-socket.ts';
 import {
@@ -23,7 +20,7 @@ import {
   type TargetMessage,
 } from './channel.ts';
 import { DISK_SERVICE, MEMORY_SERVICE } from './migration-status.ts';
-import { openPeerListener } from './peer-listener.ts';
+import { openPeerListener, type PeerListenerOptions } from './peer-listener.ts';
 
 export type TargetControl = ControlChannel<SourceMessage, TargetMessage>;
 
@@ -39,14 +36,8 @@ export interface TargetSession {
   close(): Promise<void>;
 }
 
-export interface TargetSessionOptions {
-  readonly host: string;
+interface TargetSessionOptions extends Omit<PeerListenerOptions, 'onChannel'> {
   readonly directory: string;
-  readonly identity: PeerIdentity;
-  readonly sourceNode: string;
-  readonly migration: string;
-  readonly clock: Clock;
-  readonly log: Logger;
   readonly signal: AbortSignal;
 }
 
@@ -76,8 +67,7 @@ export async function openTargetSession(options: TargetSessionOptions): Promise<
       }
     };
     try {
-      if (header.size === 0) await pipeline([], createWriteStream(part, { mode: 0o600 }));
-      else await pipeline(counted, createWriteStream(part, { mode: 0o600 }));
+      await pipeline(header.size === 0 ? [] : counted, createWriteStream(part, { mode: 0o600 }));
       if (received !== header.size) throw new Error(`${header.name} was cut off`);
       await rename(part, joinPath(directory, header.name));
     } catch (error) {
@@ -86,17 +76,14 @@ export async function openTargetSession(options: TargetSessionOptions): Promise<
     }
   };
 
-  const onChannel = (header: ChannelHeader, socket: Duplex): void => {
+  const onChannel = (header: ChannelHeader, socket: Duplex) => {
     const refuse = (error: Error): void => {
       log.warn('migration stream refused', { channel: header.channel, error: error.message });
       socket.destroy();
     };
     switch (header.channel) {
       case 'control':
-        if (taken) {
-          refuse(new Error('there is one control channel only'));
-          return;
-        }
+        if (taken) return refuse(new Error('there is one control channel only'));
         taken = true;
         control.resolve(controlChannel(socket));
         return;
@@ -105,10 +92,7 @@ export async function openTargetSession(options: TargetSessionOptions): Promise<
         return;
       case 'memory':
       case 'disk': {
-        if (!streams) {
-          refuse(new Error('the target is not ready'));
-          return;
-        }
+        if (!streams) return refuse(new Error('the target is not ready'));
         const name = header.channel === 'memory' ? VM_FILES.migrateIn : VM_FILES.nbdIn;
         connectUnix(joinPath(directory, name), { clock, timeoutMs: QEMU_MS, signal }).then(
           (qemu) => joinStreams(socket, qemu),

@@ -1,11 +1,8 @@
 /** A unix socket in a VM's directory for its QEMU to connect to, also where the path is longer than the kernel's 107 bytes. */
+import { once } from 'node:events';
 import { open, rm } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-
-export interface UnixListener {
-  close(): Promise<void>;
-}
 
 /** QEMU opens one for the memory and one for each disk. */
 const MAX_CONNECTIONS = 128;
@@ -16,7 +13,7 @@ export async function listenUnix(
   name: string,
   onConnection: (socket: Socket) => void,
   { paused = false, halfOpen = false }: { readonly paused?: boolean; readonly halfOpen?: boolean } = {},
-): Promise<UnixListener> {
+) {
   const path = join(directory, name);
   await rm(path, { force: true });
   const handle = await open(directory, 'r');
@@ -29,18 +26,18 @@ export async function listenUnix(
   });
   server.maxConnections = MAX_CONNECTIONS;
   try {
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(`/proc/self/fd/${handle.fd}/${name}`, () => resolve());
-    });
+    server.listen(`/proc/self/fd/${handle.fd}/${name}`);
+    await once(server, 'listening');
   } finally {
     await handle.close();
   }
   return {
-    async close() {
+    async close(): Promise<void> {
       for (const socket of sockets) socket.destroy();
       await new Promise<void>((resolve) => server.close(() => resolve()));
       await rm(path, { force: true });
     },
   };
 }
+
+export type UnixListener = Awaited<ReturnType<typeof listenUnix>>;

@@ -1,5 +1,6 @@
 /** Keeps the Node object and its lease alive: the lease every ten seconds, the status when it changes or grows old. */
 
+import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { formatMicroTime, formatTime } from '@coracle/apimachinery/meta/object';
 import { conditionOf, isConditionTrue } from '@coracle/apimachinery/meta/object-state';
 import { LEASES, NODES } from '@coracle/apimachinery/types/resource-types';
@@ -8,7 +9,6 @@ import { isAlreadyExists, isConflict, isNotFound } from '@coracle/client/api-fai
 import type { Client } from '@coracle/client/client';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
-import { sameJson } from '../launcher/pod-status.ts';
 import { servedByAnother, takenMessage } from './agent-id.ts';
 import {
   labelChanges,
@@ -56,7 +56,7 @@ export async function registerNode(options: RegistrationOptions): Promise<{ read
     const ready = isConditionTrue(node, 'Ready');
     const wanted = nodeStatus(description, node.status, clock.now());
     const stable = (['capacity', 'allocatable', 'addresses', 'daemonEndpoints', 'nodeInfo'] as const).every((field) =>
-      sameJson(node.status?.[field], wanted[field]),
+      deepEqual(node.status?.[field], wanted[field]),
     );
     const pressure = (status: Node['status']) => {
       const found = conditionOf({ status }, 'DiskPressure');

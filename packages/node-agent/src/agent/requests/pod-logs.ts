@@ -199,7 +199,8 @@ async function sizeOf(file: string): Promise<{ size: number; changed: number }> 
   }
 }
 
-async function readTail(file: string, limit: number): Promise<{ bytes: Uint8Array; size: number; changed: number }> {
+/** The last bytes of a file, none where there is no file; how large it is, and when it was changed, ms since the epoch. */
+export async function readTail(file: string, limit: number) {
   const { size, changed } = await sizeOf(file);
   if (size === 0) return { bytes: new Uint8Array(0), size, changed };
   const from = Math.max(0, size - limit);

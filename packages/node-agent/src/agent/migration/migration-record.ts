@@ -1,11 +1,14 @@
-/** What the source of a migration writes: its own record, and what it has to say in the VMI. */
-import { join as joinPath } from 'node:path';
-import { isNotFound } from '@coracle/client/api-failure';
-import { type ReadonlyVmi, VIRTUAL_MACHINE_INSTANCES } from '@coracle/kubevirt/kinds/kinds';
+/** What the ends of a migration write, into their own record and into the VMI, and what they ask of the API. */
+import {
+  type ReadonlyVmi,
+  VIRTUAL_MACHINE_INSTANCES,
+  type VirtualMachineInstance,
+} from '@coracle/kubevirt/kinds/kinds';
+import { type MigrationDecision, migrationDecision } from '@coracle/kubevirt/rules/migration/migration-steps';
 import { patchStatus, writeVmiStatus } from '../launcher/api-writes.ts';
 import type { LauncherState } from '../launcher/launcher-state.ts';
-import { isOfOthers } from '../launcher/no-relationship.ts';
-import { type MigrationRecord, type VmRecord, writeRecord } from '../launcher/vm-record.ts';
+import { namedInstance, ownInstance } from '../launcher/own-instance.ts';
+import { keepRecord, type MigrationRecord, type VmRecord } from '../launcher/vm-record.ts';
 import { sourceFailed } from './migration-status.ts';
 
 export type SourceRecord = Extract<MigrationRecord, { role: 'source' }>;
@@ -14,19 +17,13 @@ export type SourceRecord = Extract<MigrationRecord, { role: 'source' }>;
 export const API_POLL_MS = 200;
 
 /** Puts this end of the migration on disk. */
-export async function enter(launcher: LauncherState, migration: SourceRecord): Promise<void> {
-  const record = { ...(launcher.record as VmRecord), migration };
-  await writeRecord(joinPath(launcher.environment.vmsDirectory, record.vmiUid), record);
-  launcher.record = record;
-}
+export const enter = (launcher: LauncherState, migration: SourceRecord): Promise<void> =>
+  keepRecord(launcher, { ...(launcher.record as VmRecord), migration });
 
 /** The guest is an ordinary one again. Does not give up. */
 export async function leaveMigration(launcher: LauncherState): Promise<void> {
   const { migration: _, ...rest } = launcher.record as VmRecord;
-  await launcher.untilDone('record not written', () =>
-    writeRecord(joinPath(launcher.environment.vmsDirectory, rest.vmiUid), rest),
-  );
-  launcher.record = rest;
+  await launcher.untilDone('record not written', () => keepRecord(launcher, rest));
 }
 
 /** The write that decides against the hand-over: held to the version that said "open". */
@@ -63,23 +60,32 @@ export async function report(
   launcher: LauncherState,
   change: (vmi: ReadonlyVmi) => Readonly<Record<string, unknown>>,
 ): Promise<void> {
-  const vmi = launcher.vmi ?? (await readInstance(launcher));
-  if (!vmi) return;
+  let { vmi } = launcher;
+  if (!vmi) {
+    // An agent that was restarted looks after its guests before it has heard of any instance.
+    vmi = await ownInstance(launcher);
+    if (!vmi) return;
+    launcher.observeVmi(vmi);
+  }
   const written = await writeVmiStatus(launcher.environment, vmi, change);
   if (written) launcher.observeVmi(written);
 }
 
-/** An agent that was restarted looks after its guests before it has heard of any instance. Undefined: it is gone. */
-async function readInstance(launcher: LauncherState): Promise<ReadonlyVmi | undefined> {
-  const { environment, record, vmiUid } = launcher;
-  const key = { namespace: record?.namespace ?? '', name: record?.name ?? '' };
+/** What the API says of the migration now; no decision when it cannot be asked. */
+export async function ask(
+  launcher: LauncherState,
+): Promise<{ readonly decision: MigrationDecision | undefined; readonly vmi?: VirtualMachineInstance }> {
+  const { environment, vmiUid } = launcher;
   try {
-    const vmi = await environment.client.get(VIRTUAL_MACHINE_INSTANCES, key, { signal: environment.signal });
-    if (vmi.metadata.uid !== vmiUid) return undefined;
-    launcher.observeVmi(vmi);
-    return vmi;
-  } catch (error) {
-    if (isNotFound(error) || isOfOthers(error)) return undefined;
-    throw error;
+    const vmi = await namedInstance(launcher);
+    if (!vmi) return { decision: 'gone' };
+    if (vmi.metadata.uid === vmiUid) launcher.vmi = vmi;
+    const { uid, peerNode, role } = launcher.record?.migration as MigrationRecord;
+    const [sourceNode, targetNode] =
+      role === 'source' ? [environment.nodeName, peerNode] : [peerNode, environment.nodeName];
+    return { decision: migrationDecision(vmi, { uid, vmiUid, sourceNode, targetNode }), vmi };
+  } catch {
+    environment.signal.throwIfAborted();
+    return { decision: undefined };
   }
 }
