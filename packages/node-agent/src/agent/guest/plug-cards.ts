@@ -10,7 +10,7 @@ import { machinePlan } from '@coracle/kubevirt/rules/machine/plan';
 import { plugCard } from '@coracle/kubevirt/rules/machine/plug-card';
 import { pluggedCard } from '../../qemu/cards.ts';
 import type { LauncherState } from '../launcher/launcher-state.ts';
-import { type VmRecord, keepRecord } from '../launcher/vm-record.ts';
+import { keepRecord, type VmRecord } from '../launcher/vm-record.ts';
 import { joinNetworks } from '../network/join-networks.ts';
 import type { Guest } from './guest.ts';
 import {

@@ -19,7 +19,7 @@ import { volumeFile } from '../../disk/prepare.ts';
 import { type DiskFile, diskNode, pluggedDisk } from '../../qemu/argv.ts';
 import type { QmpConnection } from '../../qmp/qmp-connection.ts';
 import type { LauncherState } from '../launcher/launcher-state.ts';
-import { type VmRecord, keepRecord } from '../launcher/vm-record.ts';
+import { keepRecord, type VmRecord } from '../launcher/vm-record.ts';
 import type { Guest } from './guest.ts';
 import { attachVolume, filesOfImage, volumesOfGuest } from './guest-volumes.ts';
 import {

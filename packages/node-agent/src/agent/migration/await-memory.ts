@@ -4,8 +4,8 @@ import type { LauncherState } from '../launcher/launcher-state.ts';
 import { endProcess } from '../launcher/stop-vm.ts';
 import type { VmRecord } from '../launcher/vm-record.ts';
 import type { VmResult } from '../launcher/vm-result.ts';
-import { POST_COPY_LOST, postCopyDone, sourceFailed } from './migration-status.ts';
 import { report } from './migration-record.ts';
+import { POST_COPY_LOST, postCopyDone, sourceFailed } from './migration-status.ts';
 
 const POLL_MS = 50;
 /** QEMU hears of the last page before its source closes the line; without a source nothing comes any more. */

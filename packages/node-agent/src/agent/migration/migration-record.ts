@@ -80,7 +80,7 @@ export async function ask(
     const vmi = await namedInstance(launcher);
     if (!vmi) return { decision: 'gone' };
     if (vmi.metadata.uid === vmiUid) launcher.vmi = vmi;
-    const { uid, peerNode, role } = launcher.record?.migration as MigrationRecord;
+    const { uid, peerNode, role } = (launcher.record as VmRecord).migration as MigrationRecord;
     const [sourceNode, targetNode] =
       role === 'source' ? [environment.nodeName, peerNode] : [peerNode, environment.nodeName];
     return { decision: migrationDecision(vmi, { uid, vmiUid, sourceNode, targetNode }), vmi };

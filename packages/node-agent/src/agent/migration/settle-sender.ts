@@ -9,8 +9,6 @@ import type { VmRecord } from '../launcher/vm-record.ts';
 import { resultOf, type VmResult } from '../launcher/vm-result.ts';
 import type { ControlChannel, SourceMessage, TargetMessage } from './channel.ts';
 import { feedTarget } from './feed-target.ts';
-import { sourceAborting, sourceFailed } from './migration-status.ts';
-import { mirrorJob, remoteNode } from './qemu-migration.ts';
 import {
   API_POLL_MS,
   ask,
@@ -21,6 +19,8 @@ import {
   reportFailure,
   type SourceRecord,
 } from './migration-record.ts';
+import { sourceAborting, sourceFailed } from './migration-status.ts';
+import { mirrorJob, remoteNode } from './qemu-migration.ts';
 
 export type SourceControl = ControlChannel<TargetMessage, SourceMessage>;
 
@@ -51,7 +51,7 @@ interface Settling {
 
 /** Finds out what became of a migration that an earlier agent was in the middle of. */
 export function recoverSender(launcher: LauncherState, guest: Guest): Promise<SendOutcome> {
-  const { uid, phase } = launcher.record?.migration as SourceRecord;
+  const { uid, phase } = (launcher.record as VmRecord).migration as SourceRecord;
   const failure = { reason: 'the agent of the source node was restarted', aborted: false };
   return settle(launcher, guest, {
     outgoing: { uid },

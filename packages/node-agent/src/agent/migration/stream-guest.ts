@@ -6,6 +6,7 @@ import type { MigrationInfo, QmpEvent } from '../../qmp/commands.ts';
 import type { Guest } from '../guest/guest.ts';
 import type { LauncherState } from '../launcher/launcher-state.ts';
 import type { LocalDisk } from './disk-offer.ts';
+import { enter, report, type SourceRecord } from './migration-record.ts';
 import { type Outgoing, sourceMode } from './migration-status.ts';
 import {
   type EventLog,
@@ -15,7 +16,6 @@ import {
   setCapabilities,
   tryPostCopy,
 } from './qemu-migration.ts';
-import { enter, report, type SourceRecord } from './migration-record.ts';
 import { type StreamStats, streamStats } from './stream-stats.ts';
 
 /** QEMU takes no "no limit": this many bytes a second are none. */

@@ -16,8 +16,8 @@ import { endProcess } from '../launcher/stop-vm.ts';
 import { type MigrationRecord, type VmRecord, writeRecord } from '../launcher/vm-record.ts';
 import type { VmResult } from '../launcher/vm-result.ts';
 import { ALONE_MS, ANSWER_MS, awaitMemory, reportLost } from './await-memory.ts';
-import { handOver, sourceFailed } from './migration-status.ts';
 import { ask, recordFailure } from './migration-record.ts';
+import { handOver, sourceFailed } from './migration-status.ts';
 
 export type TargetRecord = Extract<MigrationRecord, { role: 'target' }>;
 
@@ -61,7 +61,7 @@ async function giveUp(launcher: LauncherState, uid: string, reason: string): Pro
 
 /** The same where QEMU has ended meanwhile. */
 export async function resumeEnded(launcher: LauncherState): Promise<VmResult> {
-  const { phase } = launcher.record?.migration as TargetRecord;
+  const { phase } = (launcher.record as VmRecord).migration as TargetRecord;
   if (phase === 'receiving') return failure('QEMU ended before the guest was taken over');
   for (;;) {
     const step = nextTargetStep({
@@ -218,7 +218,7 @@ function withMigration(record: VmRecord, migration: TargetRecord | undefined): V
 async function writeHandOver(launcher: LauncherState, vmi: VirtualMachineInstance): Promise<boolean> {
   const { environment } = launcher;
   const { nodeName, clock } = environment;
-  const { uid, peerNode, postCopy = false } = launcher.record?.migration as TargetRecord;
+  const { uid, peerNode, postCopy = false } = (launcher.record as VmRecord).migration as TargetRecord;
   const status = handOver(vmi, uid, { nodeName, sourceNode: peerNode, now: clock.now(), postCopy });
   if (Object.keys(status).length === 0) return false;
   try {
