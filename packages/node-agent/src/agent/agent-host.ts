@@ -24,9 +24,8 @@ import { agentId } from './registration/agent-id.ts';
 import { checkWritable, takeAgentLock } from './registration/agent-lock.ts';
 import { createHeldClaims, type HeldClaims } from './registration/held-claims.ts';
 import { type NodeDescription, nodeStatus, shareOfHost } from './registration/node-object.ts';
-import { createNodeRoom } from './registration/node-room.ts';
+import { createResizeDecision } from './registration/node-room.ts';
 import { createObsoleteModels } from './registration/obsolete-models.ts';
-import { osImage } from './registration/os-image.ts';
 
 /** Of one agent; nothing is touched before `open`. */
 export class AgentHost {
@@ -34,16 +33,18 @@ export class AgentHost {
   readonly memoryDirectory: string;
   /** From the registration of the node on. */
   network: ClusterNetwork | undefined;
+  /** From `open` on, as the two that follow. */
+  pool: Pool | undefined;
+  fills: Fills | undefined;
+  volumes: VolumeReader | undefined;
+  /** The agent's own, whatever the Node is called. Empty before `open`. */
+  id = '';
   readonly #config: AgentConfig;
   readonly #options: AgentOptions;
   readonly #log: Logger;
   readonly #launchers: LauncherSet;
   readonly #pods: () => readonly ReadonlyPod[];
   readonly #obsoleteModels: ReturnType<typeof createObsoleteModels>;
-  #pool: Pool | undefined;
-  #fills: Fills | undefined;
-  #volumes: VolumeReader | undefined;
-  #id = '';
   #unlock: (() => Promise<void>) | undefined;
   #heldClaims: HeldClaims | undefined;
   #node: ReadonlyNode | undefined;
@@ -55,24 +56,10 @@ export class AgentHost {
     this.#log = config.log;
     this.#launchers = config.launchers;
     this.#pods = config.pods;
-    this.#pool = this.#options.pool;
-    this.#fills = this.#options.fills;
+    this.pool = this.#options.pool;
+    this.fills = this.#options.fills;
     this.#obsoleteModels = createObsoleteModels(config.client, config.log);
     this.memoryDirectory = this.#options.memoryDir ?? this.#at('memory');
-  }
-
-  /** The agent's own, whatever the Node is called. Empty before `open`. */
-  get id(): string {
-    return this.#id;
-  }
-  get pool(): Pool | undefined {
-    return this.#pool;
-  }
-  get fills(): Fills | undefined {
-    return this.#fills;
-  }
-  get volumes(): VolumeReader | undefined {
-    return this.#volumes;
   }
 
   #at(name: string): string {
@@ -87,7 +74,7 @@ export class AgentHost {
     await mkdir(dataDir, { recursive: true, mode: 0o700 });
     await checkWritable(dataDir);
     this.#unlock = await takeAgentLock(dataDir);
-    this.#id = await agentId(dataDir);
+    this.id = await agentId(dataDir);
     const boot = await bootId();
     const facts =
       options.facts ??
@@ -102,17 +89,14 @@ export class AgentHost {
     await mkdir(this.#at('vms'), { recursive: true, mode: 0o700 });
     await sweepStates(this.memoryDirectory);
     const pool = options.pool ?? (await openPool({ directory: this.#at('claims'), clock, log, signal }));
-    this.#pool = pool;
-    this.#volumes = createVolumeReader(pool, clock);
+    this.pool = pool;
+    this.volumes = createVolumeReader(pool, clock);
     const { architecture } = facts;
     const images = options.images ?? (await openImageStore(this.#at('images'), { clock, log, architecture }));
-    this.#fills = options.fills ?? createFills({ pool, images, clock, log, signal, architecture });
+    this.fills = options.fills ?? createFills({ pool, images, clock, log, signal, architecture });
     const environment = await this.#environment({ pool, images, facts, bootId: boot, signal });
-    this.#heldClaims = createHeldClaims({
-      pool,
-      records: () => [...this.#launchers.all()].map(({ record }) => record),
-      log,
-    });
+    const records = () => [...this.#launchers.all()].map(({ record }) => record);
+    this.#heldClaims = createHeldClaims({ pool, records, log });
     return environment;
   }
 
@@ -123,11 +107,8 @@ export class AgentHost {
     const options = this.#options;
     const log = this.#log;
     const { signal } = found;
-    const room = createNodeRoom({
-      pods: this.#pods,
-      allocatable: async () =>
-        amountsOf(nodeStatus(await this.describe(environment), undefined, clock.now()).allocatable),
-    });
+    const allocatable = async () =>
+      amountsOf(nodeStatus(await this.describe(environment), undefined, clock.now()).allocatable);
     const environment: AgentEnvironment = {
       ...found,
       nodeName,
@@ -145,7 +126,7 @@ export class AgentHost {
       memoryDirectory: this.memoryDirectory,
       hostDiskRoots: options.hostDiskRoots ?? [],
       allowsHostPorts: options.allowsHostPorts === true,
-      decideResize: (pod) => room.decide(pod),
+      decideResize: createResizeDecision({ pods: this.#pods, allocatable }),
       node: () => this.#node,
       guestsChanged: () => this.network?.guestsChanged(),
     };
@@ -169,10 +150,10 @@ export class AgentHost {
       address: hostIP,
       port: options.servingPort ?? 0,
       ...(options.servingCa !== undefined && { servingCa: options.servingCa }),
-      agentId: this.#id,
+      agentId: this.id,
       ...(this.network?.endpoint !== undefined && { podNetwork: this.network.endpoint }),
       ...(held !== undefined && { heldClaims: held }),
-      labels: { ...options.labels, ...(this.#pool && { [POOL_LABEL]: this.#pool.id }) },
+      labels: { ...options.labels, ...(this.pool && { [POOL_LABEL]: this.pool.id }) },
       obsoleteCpuModels: await this.#obsoleteModels(signal),
       bootId: boot,
       machineId: (await readFile('/etc/machine-id', 'utf8').catch(() => '')).trim(),
@@ -190,9 +171,15 @@ export class AgentHost {
 
   /** Gives back what it has taken. */
   async close(): Promise<void> {
-    if (!this.#options.fills) await this.#fills?.close();
-    if (!this.#options.pool) await this.#pool?.close();
+    if (!this.#options.fills) await this.fills?.close();
+    if (!this.#options.pool) await this.pool?.close();
     await this.#unlock?.();
     this.#unlock = undefined;
   }
+}
+
+/** What the host calls its operating system. */
+async function osImage(): Promise<string> {
+  const text = await readFile('/etc/os-release', 'utf8').catch(() => '');
+  return /^PRETTY_NAME="?([^"\n]*)"?$/m.exec(text)?.[1] ?? 'Linux';
 }

@@ -4,48 +4,20 @@
  * only where that is asked for, because what listens on one address of the host keeps the number from everybody who wants
  * it on all addresses.
  */
+import { createSocket } from 'node:dgram';
+import { createServer } from 'node:net';
 import { type AskedPort, type PublishedPort, usualHostPort } from '@coracle/kubevirt/rules/machine/host-ports';
 import type { ForwardedPort } from '@coracle/kubevirt/rules/machine/machine-plan';
 import type { QmpConnection } from '../qmp/qmp-connection.ts';
-import { probeBind } from './bind-probe.ts';
 
 export type GuestPort = Pick<ForwardedPort, 'protocol' | 'port'>;
 
-export interface ForwardProblem {
-  readonly port: GuestPort;
+interface ForwardProblem {
   /** False for a port that nobody named: failing to have it is no news. */
   readonly declared: boolean;
   readonly why: 'in-use' | 'denied' | 'other';
   /** A sentence for an event. */
   readonly message: string;
-}
-
-export interface Forwarder {
-  /** Reads the rules QEMU has. */
-  load(): Promise<void>;
-  /** Takes every rule away, so that another QEMU of this host can have the ports. */
-  removeAll(): Promise<void>;
-  /**
-   * Forwards the ports, and those of `asked` where their user wants them too, under their own number or on 127.0.0.1; no other
-   * port is there. Those that are forwarded stay. Returns those that could not be.
-   */
-  forward(ports: readonly ForwardedPort[], asked: readonly AskedPort[]): Promise<ForwardProblem[]>;
-  /** Ports that are forwarded under their own number. */
-  byNumber(): readonly GuestPort[];
-  /** Where each forwarded port is: TCP before UDP, by number. */
-  published(): readonly PublishedPort[];
-  /** Where a TCP port of the guest can be dialled; forwards it first when it is not yet. Throws when that fails. */
-  endpoint(guestPort: number): Promise<{ readonly host: string; readonly port: number }>;
-  /** How far each connection to a TCP port of the guest has come with it: `SYN_SENT`, `ESTABLISHED`. */
-  states(guestPort: number): Promise<readonly string[]>;
-}
-
-export interface ForwarderOptions {
-  readonly qmp: () => QmpConnection;
-  /** `net-0` */
-  readonly netdev: string;
-  /** The VM's loopback address. */
-  readonly address: string;
 }
 
 /** Where ports are that a user wants on this host by a number of their own choice. */
@@ -55,7 +27,7 @@ const LOOPBACK = '127.0.0.1';
 const MAX_EXTRA = 256;
 
 /** A rule of `info usernet`. */
-export interface ForwardRule {
+interface ForwardRule {
   readonly protocol: 'tcp' | 'udp';
   readonly host: string;
   readonly hostPort: number;
@@ -64,15 +36,13 @@ export interface ForwardRule {
 
 /** Rules of `info usernet`: protocol, host address, host port, guest port. */
 export function parseUsernet(text: string): ForwardRule[] {
-  const rules: ForwardRule[] = [];
-  for (const match of text.matchAll(/^\s*(TCP|UDP)\[HOST_FORWARD\]\s+\d+\s+(\S+)\s+(\d+)\s+(\S+)\s+(\d+)/gm))
-    rules.push({
-      protocol: match[1] === 'UDP' ? ('udp' as const) : ('tcp' as const),
-      host: match[2] ?? '',
-      hostPort: Number(match[3]),
-      guestPort: Number(match[5]),
-    });
-  return rules;
+  const lines = text.matchAll(/^\s*(TCP|UDP)\[HOST_FORWARD\]\s+\d+\s+(\S+)\s+(\d+)\s+\S+\s+(\d+)/gm);
+  return [...lines].map(([, protocol, host = '', hostPort, guestPort]) => ({
+    protocol: protocol === 'UDP' ? 'udp' : 'tcp',
+    host,
+    hostPort: Number(hostPort),
+    guestPort: Number(guestPort),
+  }));
 }
 
 /** The states of TCP connections that came in for one port of the guest, in `info usernet`: the address is where they were dialled. */
@@ -91,14 +61,21 @@ const fulfils = (rule: ForwardRule, { protocol, port, hostPort }: AskedPort): bo
   rule.guestPort === port &&
   (hostPort === undefined ? isByNumber(rule) : isOnLoopback(rule) && rule.hostPort === hostPort);
 
-/** Makes the forwarder of one interface. */
-export function createForwarder(options: ForwarderOptions): Forwarder {
-  const { address, netdev } = options;
+/** Makes the forwarder of one interface (`netdev`) at the VM's loopback address. */
+export function createForwarder({
+  qmp,
+  netdev,
+  address,
+}: {
+  readonly qmp: () => QmpConnection;
+  readonly netdev: string;
+  readonly address: string;
+}) {
   let rules: readonly ForwardRule[] = [];
   let extra = 0;
 
-  const order = (line: string): Promise<string> =>
-    options.qmp().execute('human-monitor-command', { 'command-line': line });
+  const order = (line: string): Promise<string> => qmp().execute('human-monitor-command', { 'command-line': line });
+  /** Reads the rules QEMU has. */
   const load = async (): Promise<void> => {
     rules = parseUsernet(await order('info usernet')).filter(({ host }) => host === address || host === LOOPBACK);
   };
@@ -116,23 +93,27 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
 
   return {
     load,
-    async removeAll() {
+    /** Takes every rule away, so that another QEMU of this host can have the ports. */
+    async removeAll(): Promise<void> {
       await load();
       for (const rule of rules) await remove(rule);
       rules = [];
     },
-    async forward(ports, asked) {
+    /**
+     * Forwards the ports, and those of `asked` where their user wants them too, under their own number or on 127.0.0.1; no
+     * other port is there. Those that are forwarded stay. Returns those that could not be.
+     */
+    async forward(ports: readonly ForwardedPort[], asked: readonly AskedPort[]): Promise<ForwardProblem[]> {
       const problems: ForwardProblem[] = [];
       let changed = false;
-      const declared = new Map<string, boolean>();
-      for (const port of ports) declared.set(nameOf(port), port.declared);
+      const declared = new Map(ports.map((port) => [nameOf(port), port.declared]));
       for (const port of new Map([...asked, ...ports].map((one) => [nameOf(one), one])).values()) {
         if (highRule(port)) continue;
         changed = true;
         if (await addHigh(port)) continue;
         const name = `${port.protocol.toUpperCase()} port ${port.port} of the guest`;
         const message = `${name} could not be forwarded: ${address} has no port for it`;
-        problems.push({ port, declared: declared.get(nameOf(port)) ?? true, why: 'other', message });
+        problems.push({ declared: declared.get(nameOf(port)) ?? true, why: 'other', message });
       }
       for (const rule of rules.filter((one) => isByNumber(one) || isOnLoopback(one))) {
         if (asked.some((port) => fulfils(rule, port))) continue;
@@ -149,8 +130,11 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
       if (changed) await load();
       return problems;
     },
-    byNumber: () => rules.filter(isByNumber).map(({ protocol, guestPort }) => ({ protocol, port: guestPort })),
-    published: () =>
+    /** Ports that are forwarded under their own number. */
+    byNumber: (): readonly GuestPort[] =>
+      rules.filter(isByNumber).map(({ protocol, guestPort }) => ({ protocol, port: guestPort })),
+    /** Where each forwarded port is: TCP before UDP, by number. */
+    published: (): readonly PublishedPort[] =>
       rules
         .map(({ protocol, host, hostPort, guestPort }) => ({
           containerPort: guestPort,
@@ -162,8 +146,11 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
           (a, b) =>
             a.protocol.localeCompare(b.protocol) || a.containerPort - b.containerPort || a.hostPort - b.hostPort,
         ),
-    states: async (guestPort) => parseStates(await order('info usernet'), address, guestPort),
-    async endpoint(guestPort) {
+    /** How far each connection to a TCP port of the guest has come with it: `SYN_SENT`, `ESTABLISHED`. */
+    states: async (guestPort: number): Promise<readonly string[]> =>
+      parseStates(await order('info usernet'), address, guestPort),
+    /** Where a TCP port of the guest can be dialled; forwards it first when it is not yet. Throws when that fails. */
+    async endpoint(guestPort: number): Promise<{ readonly host: string; readonly port: number }> {
       const port: GuestPort = { protocol: 'tcp', port: guestPort };
       const known = highRule(port) ?? rulesOf(port)[0];
       if (known) return { host: address, port: known.hostPort };
@@ -176,6 +163,8 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
     },
   };
 }
+
+export type Forwarder = ReturnType<typeof createForwarder>;
 
 /** Why a port could not be had where its user wants it. */
 async function problemOf(
@@ -191,5 +180,28 @@ async function problemOf(
       : why === 'denied'
         ? 'needs a privilege (ports below net.ipv4.ip_unprivileged_port_start); use virtctl port-forward, or lower that setting'
         : 'could not be bound';
-  return { port, declared: true, why, message: `${name} ${reason}; it is not forwarded` };
+  return { declared: true, why, message: `${name} ${reason}; it is not forwarded` };
+}
+
+type BindResult = 'free' | 'in-use' | 'denied' | 'other';
+
+const resultOf = (error: NodeJS.ErrnoException): BindResult =>
+  error.code === 'EADDRINUSE' ? 'in-use' : error.code === 'EACCES' || error.code === 'EPERM' ? 'denied' : 'other';
+
+/** Whether a port can be bound, and if not, why: QEMU only says that it could not. Binds and lets go at once. */
+export function probeBind(protocol: 'tcp' | 'udp', address: string, port: number): Promise<BindResult> {
+  return new Promise((resolve) => {
+    if (protocol === 'udp') {
+      const socket = createSocket('udp4');
+      socket.once('error', (error) => {
+        socket.close();
+        resolve(resultOf(error));
+      });
+      socket.bind({ address, port, exclusive: true }, () => socket.close(() => resolve('free')));
+      return;
+    }
+    const server = createServer();
+    server.once('error', (error) => resolve(resultOf(error)));
+    server.listen({ host: address, port, exclusive: true }, () => server.close(() => resolve('free')));
+  });
 }

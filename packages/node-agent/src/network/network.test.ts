@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { QmpConnection } from '../qmp/qmp-connection.ts';
 import { claimAddress, listAddresses, releaseAddress } from './address-pool.ts';
-import { probeBind } from './bind-probe.ts';
-import { createForwarder, parseUsernet } from './forwarder.ts';
+import { createForwarder, parseUsernet, probeBind } from './forwarder.ts';
 import { parseWildcards, wildcardListeners } from './wildcard-listeners.ts';
 
 test('an address is claimed once, kept over restarts, and given back only by its holder', async () => {

@@ -48,10 +48,7 @@ async function readInstance(launcher: LauncherState): Promise<VirtualMachineInst
   }
 }
 
-interface Refusal {
-  readonly reason: string;
-  readonly message: string;
-}
+type Refusal = Pick<VmResult, 'reason' | 'message'>;
 
 /** Why the status of the instance keeps this Pod from starting it; undefined where it does not. */
 function refusalOf(launcher: LauncherState, { status }: VirtualMachineInstance): Refusal | undefined {
@@ -60,19 +57,13 @@ function refusalOf(launcher: LauncherState, { status }: VirtualMachineInstance):
   if (launcher.migrationJob === undefined) {
     const isElsewhere = nodeName !== undefined && nodeName !== '' && nodeName !== here;
     if (phase !== 'Running' && !isElsewhere) return undefined;
-    return {
-      reason: 'AlreadyRunning',
-      message: `the guest was started before (phase ${phase}, node ${nodeName})`,
-    };
+    return { reason: 'AlreadyRunning', message: `the guest was started before (phase ${phase}, node ${nodeName})` };
   }
   const obstacle = peerObstacle(launcher.environment.peer);
   if (obstacle !== undefined) return { reason: 'MigrationNotSupported', message: obstacle };
   // The guest runs on another node: that is what a migration is for.
   if (phase === 'Running' && nodeName !== here) return undefined;
-  return {
-    reason: 'MigrationFailed',
-    message: `there is no guest to take over (phase ${phase}, node ${nodeName})`,
-  };
+  return { reason: 'MigrationFailed', message: `there is no guest to take over (phase ${phase}, node ${nodeName})` };
 }
 
 /** An earlier launcher of the same guest that still runs here. */
@@ -94,11 +85,8 @@ async function runsAlready(
 async function outlivePredecessor(launcher: LauncherState): Promise<boolean> {
   for (let waited = false; ; waited = true) {
     if (launcher.isDeleting() || launcher.holdFiles()) return waited;
-    await launcher.report({
-      state: 'creating',
-      reason: 'ContainerCreating',
-      message: 'waits for the end of an earlier guest of this name',
-    });
+    const message = 'waits for the end of an earlier guest of this name';
+    await launcher.report({ state: 'creating', reason: 'ContainerCreating', message });
     await launcher.pause(PREDECESSOR_POLL_MS);
   }
 }

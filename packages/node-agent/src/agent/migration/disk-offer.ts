@@ -32,20 +32,18 @@ export async function offeredDisks(guest: Guest, record: VmRecord, directory: st
     }
     if (!disk.hasVolume || !node) continue;
     const path = resolve(directory, node.file);
-    const virtualSize = node.image['virtual-size'];
-    const layered = node.backing_file !== undefined;
-    if (dirname(path) !== directory)
-      disks.push({ index, virtualSize, layered, move: 'shared', shared: await markOf(path) });
-    else if (path.endsWith('.iso'))
-      disks.push({ index, virtualSize, layered, move: 'copy', ...(!node.ro && { mirrorToo: true }) });
+    const base = node.backing_file === undefined ? undefined : resolve(directory, node.backing_file);
+    const layered = base !== undefined;
+    const offer = { index, virtualSize: node.image['virtual-size'], layered };
+    if (dirname(path) !== directory) disks.push({ ...offer, move: 'shared', shared: await markOf(path) });
+    else if (path.endsWith('.iso')) disks.push({ ...offer, move: 'copy', ...(!node.ro && { mirrorToo: true }) });
     else {
-      const base = layered ? resolve(directory, node.backing_file ?? '') : undefined;
-      const outside = base !== undefined && dirname(base) !== directory ? await markOf(base) : undefined;
+      const outside = layered && dirname(base) !== directory ? await markOf(base) : undefined;
       // QEMU exports no read-only node for writing, and there is nothing to send: the guest has changed nothing on it.
       const move = node.ro ? 'same' : 'mirror';
       // What a guest had written before it was saved lies below its overlay, and the target has none of it.
-      const isResumed = base !== undefined && SAVED_LAYER.test(basename(base));
-      disks.push({ index, virtualSize, layered: layered && !isResumed, move, ...(outside && { shared: outside }) });
+      const isResumed = layered && SAVED_LAYER.test(basename(base));
+      disks.push({ ...offer, layered: layered && !isResumed, move, ...(outside && { shared: outside }) });
     }
   }
   return disks;

@@ -20,7 +20,7 @@ import {
   UNSERVED_ANNOTATION,
 } from './node-object.ts';
 
-export interface RegistrationOptions {
+interface RegistrationOptions {
   readonly client: Client;
   readonly clock: Clock;
   readonly log: Logger;
@@ -64,12 +64,8 @@ export async function registerNode(options: RegistrationOptions): Promise<{ read
     };
     if (!ready || !stable || pressure(node.status) !== pressure(wanted) || now - statusAt >= STATUS_MS) {
       const key = { namespace: '', name: description.name };
-      await options.client.patch(
-        NODES,
-        key,
-        { type: 'strategic', body: { status: wanted } },
-        { subresource: 'status', signal },
-      );
+      const patch = { type: 'strategic', body: { status: wanted } } as const;
+      await options.client.patch(NODES, key, patch, { subresource: 'status', signal });
       statusAt = now;
     }
     await renewLease(options, description.name, node.metadata.uid ?? '');
@@ -158,11 +154,7 @@ async function renewLease(
   const lease: Lease = {
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
-    metadata: {
-      name,
-      namespace: LEASE_NAMESPACE,
-      ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name, uid }],
-    },
+    metadata: { ...key, ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name, uid }] },
     spec,
   };
   try {

@@ -69,8 +69,5 @@ export async function releaseProgramAddresses(
       await releaseAddress(addressesDirectory, address, holder).catch(() => {});
 }
 
-const LAUNCHER_SELECTOR = { key: 'kubevirt.io', value: 'virt-launcher' } as const;
-
 /** True for the Pods that this agent starts guests for. */
-export const isLauncher = (pod: ReadonlyPod): boolean =>
-  pod.metadata.labels?.[LAUNCHER_SELECTOR.key] === LAUNCHER_SELECTOR.value;
+export const isLauncher = (pod: ReadonlyPod): boolean => pod.metadata.labels?.['kubevirt.io'] === 'virt-launcher';

@@ -8,7 +8,7 @@ import { createConnection, type Socket } from 'node:net';
 import { badRequest } from '@coracle/apimachinery/meta/status';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { MessageSocket } from '@coracle/runtime/http/seam';
-import { CONNECT_MS, createBackpressure, MAX_BUFFERED, passOn } from './guest-line.ts';
+import { CONNECT_MS, createBackpressure, MAX_BUFFERED, passOn, portNumber } from './guest-line.ts';
 import type { ForwardTarget } from './pod-port-forward.ts';
 
 export const CHANNEL_PROTOCOL = 'v4.channel.k8s.io';
@@ -21,8 +21,8 @@ export function portsOf(query: string): readonly number[] {
   if (texts.length === 0) throw badRequest('query parameter "ports" is required');
   if (texts.length > MAX_PORTS) throw badRequest(`more than ${MAX_PORTS} ports`);
   return texts.map((text) => {
-    const port = /^[1-9]\d{0,4}$/.test(text) ? Number(text) : 0;
-    if (port < 1 || port > 65_535) throw badRequest(`invalid port ${JSON.stringify(text)}`);
+    const port = portNumber(text);
+    if (port === undefined) throw badRequest(`invalid port ${JSON.stringify(text)}`);
     return port;
   });
 }

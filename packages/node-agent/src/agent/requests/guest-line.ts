@@ -12,6 +12,10 @@ export const MAX_BUFFERED = 1024 * 1024;
 export const CONNECT_MS = 10_000;
 const POLL_MS = 20;
 
+/** A port as it is written in a request; undefined for what is none. */
+export const portNumber = (text: string): number | undefined =>
+  /^[1-9]\d{0,4}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined;
+
 /**
  * Passes on what the guest sends, and stops reading it while more than MAX_BUFFERED bytes of it wait.
  *

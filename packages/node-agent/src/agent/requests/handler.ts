@@ -3,6 +3,7 @@
  * and what the API server asks of a kubelet (`pod-requests.ts`, `node-requests.ts`).
  * Answers are JSON Status objects; console and portforward are message sockets.
  */
+import { createConnection } from 'node:net';
 import {
   ApiError,
   badRequest,
@@ -12,7 +13,6 @@ import {
   notFound,
 } from '@coracle/apimachinery/meta/status';
 import type { BackupRequest } from '@coracle/kubevirt/rules/backup/backup-request';
-import type { Clock } from '@coracle/runtime/clock/clock';
 import type { ApiHandler, ApiRequest, ApiResponse } from '@coracle/runtime/http/seam';
 import type { Logger } from '@coracle/runtime/log/log';
 import { familyText, type MetricFamily } from '@coracle/runtime/metrics/metric-family';
@@ -33,12 +33,8 @@ import { poolRequest } from './pool-requests.ts';
 import { tunnel } from './port-tunnel.ts';
 import { openVnc, screenshot } from './vnc.ts';
 
-export interface HandlerOptions {
+export interface HandlerOptions extends PodRequestOptions {
   readonly find: (namespace: string, name: string) => Launcher | undefined;
-  /** The launcher of a Pod, also of one that has ended. */
-  readonly findPod: PodRequestOptions['findPod'];
-  readonly findExporter?: NonNullable<PodRequestOptions['findExporter']>;
-  readonly directoryOf: PodRequestOptions['directoryOf'];
   /** Where saved guests lie. */
   readonly memoryDirectory: string;
   /** What `/metrics` says, beside what the API server knows. */
@@ -55,7 +51,6 @@ export interface HandlerOptions {
   readonly isControlPlane?: (request: ApiRequest) => boolean;
   /** Who may call; asked before anything else. */
   readonly authorize: (request: ApiRequest) => boolean | Promise<boolean>;
-  readonly clock: Clock;
   readonly log: Logger;
 }
 
@@ -123,30 +118,30 @@ async function route(options: HandlerOptions, request: ApiRequest): Promise<ApiR
       return vnc(call, options);
     case 'vnc/screenshot':
       return picture(call, options);
-    case 'guestosinfo':
-      return report(call, queryAll);
-    case 'userlist':
-      return report(call, async (ask) => ({ metadata: {}, items: await askUsers(ask) }));
-    case 'filesystemlist':
-      return report(call, async (ask) => ({ metadata: {}, items: await askFilesystems(ask) }));
-    case 'freeze':
-      return put(call, () => freeze(call, options));
-    case 'unfreeze':
-      return put(call, () => unfreeze(call, options));
-    case 'backup':
-      return put(call, () => backUp(call));
-    case 'pause':
-      return put(call, () => pause(call));
-    case 'unpause':
-      return put(call, () => unpause(call));
-    case 'softreboot':
-      return put(call, () => softReboot(call));
-    case 'reset':
-      return put(call, () => reset(call));
-    default:
-      throw notFound({ group: VMI.group, resource: `${VMI.resource}/${action.slice(0, 40)}` }, name);
   }
+  const question = QUESTIONS.get(action);
+  if (question) return report(call, question);
+  const command = COMMANDS.get(action);
+  if (command) return put(call, () => command(call, options));
+  throw notFound({ group: VMI.group, resource: `${VMI.resource}/${action.slice(0, 40)}` }, name);
 }
+
+/** What the guest's agent is asked. */
+const QUESTIONS: ReadonlyMap<string, (ask: AskGuestAgent) => Promise<object>> = new Map([
+  ['guestosinfo', queryAll],
+  ['userlist', async (ask: AskGuestAgent) => ({ metadata: {}, items: await askUsers(ask) })],
+  ['filesystemlist', async (ask: AskGuestAgent) => ({ metadata: {}, items: await askFilesystems(ask) })],
+]);
+
+const COMMANDS: ReadonlyMap<string, (call: Call, options: HandlerOptions) => Promise<void>> = new Map([
+  ['freeze', freeze],
+  ['unfreeze', unfreeze],
+  ['backup', backUp],
+  ['pause', pause],
+  ['unpause', unpause],
+  ['softreboot', softReboot],
+  ['reset', reset],
+]);
 
 const METRICS_HEADERS = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' };
 const metricsText = async ({ metrics }: HandlerOptions): Promise<string> => (await metrics()).map(familyText).join('');
@@ -231,12 +226,9 @@ const flag = (request: ApiRequest, name: string): boolean => new URLSearchParams
 /** Answers with what the guest agent says. */
 async function report(call: Call, ask: (ask: AskGuestAgent) => Promise<object>): Promise<ApiResponse> {
   if (call.request.method !== 'GET') throw methodNotSupported(VMI, call.request.method);
-  return json(200, await agentOf(call).converse(ask));
-}
-
-function agentOf({ guest, name }: Call): Guest['agent'] {
+  const { guest, name } = call;
   if (!guest.state.agentConnected) throw conflict(VMI, name, 'VMI does not have guest agent connected');
-  return guest.agent;
+  return json(200, await guest.agent.converse(ask));
 }
 
 async function backUp({ launcher, guest, request }: Call): Promise<void> {
@@ -257,8 +249,9 @@ async function freeze(call: Call, options: HandlerOptions): Promise<void> {
   await guestCommand(call, 'Freeze', () => freezeGuest(frozenGuest(call, options), thawAt));
 }
 
-const unfreeze = (call: Call, options: HandlerOptions): Promise<void> =>
-  guestCommand(call, 'Unfreeze', () => thawGuest(frozenGuest(call, options)));
+async function unfreeze(call: Call, options: HandlerOptions): Promise<void> {
+  await guestCommand(call, 'Unfreeze', () => thawGuest(frozenGuest(call, options)));
+}
 
 function frozenGuest(
   { launcher: { record }, guest: { agent }, name }: Call,
@@ -291,7 +284,7 @@ async function portForward(call: Call, port: number, options: HandlerOptions): P
   if (!guest.forwarder) throw badRequest('the guest has no network interface');
   if (!request.upgradable) throw badRequest('this needs a WebSocket');
   const target = await guest.forwarder.endpoint(port);
-  return upgrade(request, (socket) => tunnel(socket, target, { clock: options.clock }));
+  return upgrade(request, (socket) => tunnel(socket, createConnection(target), options));
 }
 
 function upgrade(request: ApiRequest, accept: NonNullable<ApiResponse['upgrade']>['accept']): ApiResponse {

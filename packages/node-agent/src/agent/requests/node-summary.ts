@@ -12,7 +12,7 @@ export interface MeasuredPod {
   readonly process: ProcessIdentity | undefined;
 }
 
-export interface Measuring {
+interface Measuring {
   readonly nodeName: string;
   /** Where the guests' files are. */
   readonly directory: string;
@@ -81,21 +81,20 @@ const fileSystem = ({ availableBytes, capacityBytes, inodes, inodesFree }: DiskU
 
 /** The families of `/metrics/resource`, by which metrics-server knows what `kubectl top` shows. */
 export function resourceMetrics({ host, pods }: Measured): ValueFamily[] {
-  const cpu = {
-    unit: 'cpu_usage_seconds_total',
-    type: 'counter',
-    help: 'Cumulative cpu time consumed by the',
-  } as const;
-  const memory = { unit: 'memory_working_set_bytes', type: 'gauge', help: 'Current working set of the' } as const;
-  const family = (of: string, { unit, type, help }: typeof cpu | typeof memory, samples: Samples): ValueFamily => ({
-    name: `${of}_${unit}`,
-    help: `[STABLE] ${help} ${of} in ${type === 'counter' ? 'core-seconds' : 'bytes'}`,
-    type,
-    samples: samples.map(([labels, { cpuNanos, memoryBytes }]) => ({
-      labels,
-      value: type === 'counter' ? cpuNanos / 1e9 : memoryBytes,
-    })),
-  });
+  const families = (of: string, samples: Samples): ValueFamily[] => [
+    {
+      name: `${of}_cpu_usage_seconds_total`,
+      help: `[STABLE] Cumulative cpu time consumed by the ${of} in core-seconds`,
+      type: 'counter',
+      samples: samples.map(([labels, { cpuNanos }]) => ({ labels, value: cpuNanos / 1e9 })),
+    },
+    {
+      name: `${of}_memory_working_set_bytes`,
+      help: `[STABLE] Current working set of the ${of} in bytes`,
+      type: 'gauge',
+      samples: samples.map(([labels, { memoryBytes }]) => ({ labels, value: memoryBytes })),
+    },
+  ];
   const ofPods: Samples = pods.map(({ pod: { metadata }, usage }) => [
     { namespace: metadata.namespace ?? '', pod: metadata.name ?? '' },
     usage,
@@ -103,12 +102,9 @@ export function resourceMetrics({ host, pods }: Measured): ValueFamily[] {
   const ofContainers: Samples = ofPods.map(([labels, usage]) => [{ container: COMPUTE, ...labels }, usage]);
   const ofNode: Samples = host ? [[{}, host]] : [];
   return [
-    family('container', cpu, ofContainers),
-    family('container', memory, ofContainers),
-    family('node', cpu, ofNode),
-    family('node', memory, ofNode),
-    family('pod', cpu, ofPods),
-    family('pod', memory, ofPods),
+    ...families('container', ofContainers),
+    ...families('node', ofNode),
+    ...families('pod', ofPods),
     {
       name: 'resource_scrape_error',
       help: '[STABLE] 1 if there was an error while getting container metrics, 0 otherwise',

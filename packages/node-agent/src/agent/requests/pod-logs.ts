@@ -39,19 +39,8 @@ export async function keepLogs(directory: string): Promise<KeptLogs> {
   return kept;
 }
 
-export interface LogOptions {
-  readonly follow: boolean;
-  readonly previous: boolean;
-  readonly timestamps: boolean;
-  /** Undefined = all. */
-  readonly tailLines: number | undefined;
-  readonly limitBytes: number | undefined;
-  /** Lines before it are left out, ms since the epoch. */
-  readonly since: number | undefined;
-}
-
 /** Reads the options of a log request (core/v1 PodLogOptions). Throws ApiError 400. */
-export function readLogOptions(query: string, now: number): LogOptions {
+export function readLogOptions(query: string, now: number) {
   const params = new URLSearchParams(query);
   const number = (name: string, least: number): number | undefined => {
     const text = params.get(name);
@@ -70,13 +59,17 @@ export function readLogOptions(query: string, now: number): LogOptions {
     follow: flag('follow'),
     previous: flag('previous'),
     timestamps: flag('timestamps'),
+    /** Undefined = all. */
     tailLines: number('tailLines', 0),
     limitBytes: number('limitBytes', 1),
+    /** Lines before it are left out, ms since the epoch. */
     since: sinceSeconds === undefined ? at : now - sinceSeconds * 1000,
   };
 }
 
-export interface LogSource {
+type LogOptions = ReturnType<typeof readLogOptions>;
+
+interface LogSource {
   readonly pod: string;
   readonly container: string;
   /** Directory of the VM; undefined before there is one. */
@@ -104,14 +97,13 @@ export async function logResponse(
   let at = clock.now();
   let offset = 0;
   if (kept) parts.push(kept[container] ?? new Uint8Array(0));
-  else {
+  else
     for (const name of files) {
       const read = await readTail(join(directory!, name), MAX_READ);
       parts.push(read.bytes);
       if (read.size > 0) at = read.changed;
       offset = read.size;
     }
-  }
   const budget = { left: options.limitBytes ?? Number.POSITIVE_INFINITY };
   const first = take(shape(Buffer.concat(parts), options, at), budget);
   if (!options.follow || kept || budget.left === 0) return { status: 200, headers, body: first };
@@ -157,8 +149,7 @@ async function follow(
     if (size > state.offset) {
       const bytes = await readRange(file, state.offset, Math.min(size - state.offset, MAX_READ));
       state.offset += bytes.length;
-      const { tailLines: _all, ...rest } = options;
-      sink.write(take(shape(bytes, { ...rest, tailLines: undefined }, changed), budget));
+      sink.write(take(shape(bytes, { ...options, tailLines: undefined }, changed), budget));
     }
     if (last || budget.left === 0 || sink.signal.aborted || sink.buffered > MAX_BEHIND) return;
     await clock.sleep(FOLLOW_MS, sink.signal).catch(() => {});

@@ -5,7 +5,7 @@
 import { createConnection } from 'node:net';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { MessageSocket } from '@coracle/runtime/http/seam';
-import { type Backpressure, CONNECT_MS, createBackpressure, passOn } from './guest-line.ts';
+import { type Backpressure, CONNECT_MS, createBackpressure, passOn, portNumber } from './guest-line.ts';
 import { type SpdyStream, serveSpdy } from './spdy-session.ts';
 
 export interface ForwardTarget {
@@ -56,8 +56,8 @@ async function connect(
     stream.end();
     stream.reset();
   };
-  const port = /^[1-9]\d{0,4}$/.test(text) ? Number(text) : 0;
-  if (port < 1 || port > 65_535) return fail(`${JSON.stringify(text)} is not a port`);
+  const port = portNumber(text);
+  if (port === undefined) return fail(`${JSON.stringify(text)} is not a port`);
   let address: { readonly host: string; readonly port: number };
   try {
     address = await target.endpoint(port);
@@ -89,9 +89,7 @@ async function connect(
     line.destroy();
   };
   stream.onData = (bytes) => brake.give(line, bytes);
-  stream.onEnd = () => {
-    line.end();
-  };
+  stream.onEnd = () => void line.end();
   for (const bytes of early) line.write(bytes);
   if (ended) line.end();
 }

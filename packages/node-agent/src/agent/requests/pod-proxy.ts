@@ -6,23 +6,21 @@ import { ApiError, badRequest } from '@coracle/apimachinery/meta/status';
 import { endToEnd } from '@coracle/runtime/http/hop-by-hop';
 import { createHttpsTransport } from '@coracle/runtime/http/https-transport';
 import { type ApiRequest, type ApiResponse, redirected } from '@coracle/runtime/http/seam';
+import { portNumber } from './guest-line.ts';
+import type { ForwardTarget } from './pod-port-forward.ts';
 
 /** Path and query that the guest is asked, as sent; and the mark of an answer that is the guest's own. */
 export const PROXY_PATH_HEADER = 'coracle-proxy-path';
 export const PROXIED_HEADER = 'coracle-proxied';
 
-export interface ProxyTarget {
-  readonly scheme: string;
-  readonly port: string;
-  /** Where a port of the guest is reached on this host. Rejects with one line. */
-  endpoint(port: number): Promise<{ readonly host: string; readonly port: number }>;
-}
-
 /** The guest's answer. Throws ApiError: 400 for what is no target, 503 when the guest does not answer. */
-export async function proxyToGuest(request: ApiRequest, target: ProxyTarget): Promise<ApiResponse> {
+export async function proxyToGuest(
+  request: ApiRequest,
+  target: { readonly scheme: string; readonly port: string; readonly endpoint: ForwardTarget['endpoint'] },
+): Promise<ApiResponse> {
   const { scheme } = target;
-  const port = /^[1-9]\d{0,4}$/.test(target.port) ? Number(target.port) : 0;
-  if (port < 1 || port > 65_535 || (scheme !== 'http' && scheme !== 'https')) {
+  const port = portNumber(target.port);
+  if (port === undefined || (scheme !== 'http' && scheme !== 'https')) {
     throw badRequest(`${JSON.stringify(`${scheme}:${target.port}`)} is not an address that requests may be sent to`);
   }
   const path = request.headers[PROXY_PATH_HEADER] ?? '';

@@ -1,20 +1,11 @@
 /** Joins a message socket to a TCP port of a guest, or to any other connection. */
-import { createConnection, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { MessageSocket } from '@coracle/runtime/http/seam';
 import { CONNECT_MS, MAX_BUFFERED, passOn } from './guest-line.ts';
 
-/** Dials and pumps until one side ends. */
-export function tunnel(
-  socket: MessageSocket,
-  target: { readonly host: string; readonly port: number },
-  options: { readonly clock: Clock },
-): void {
-  joinTo(socket, createConnection(target), options);
-}
-
 /** Pumps between a message socket and a connection, open or about to be, until one side ends. */
-export function joinTo(socket: MessageSocket, line: Socket, { clock }: { readonly clock: Clock }): void {
+export function tunnel(socket: MessageSocket, line: Socket, { clock }: { readonly clock: Clock }): void {
   let open = true;
   const close = (code: number, reason: string): void => {
     if (!open) return;

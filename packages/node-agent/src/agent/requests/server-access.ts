@@ -4,17 +4,8 @@
  * the subresource of the Node that a kubelet would name: `stats`, `metrics`, `log`, else `proxy`.
  */
 
-import type { Client } from '@coracle/client/client';
-import type { Clock } from '@coracle/runtime/clock/clock';
 import type { ApiRequest } from '@coracle/runtime/http/seam';
-import type { Logger } from '@coracle/runtime/log/log';
-
-export interface ServerAccessOptions {
-  readonly client: Client;
-  readonly nodeName: string;
-  readonly clock: Clock;
-  readonly log: Logger;
-}
+import type { AgentConfig } from '../agent-options.ts';
 
 const PATH = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
 const VERBS: Readonly<Record<string, string>> = { POST: 'create', PUT: 'update', PATCH: 'patch', DELETE: 'delete' };
@@ -35,7 +26,7 @@ export function createServerAccess({
   nodeName,
   clock,
   log,
-}: ServerAccessOptions): (request: ApiRequest) => Promise<boolean> {
+}: Pick<AgentConfig, 'client' | 'nodeName' | 'clock' | 'log'>): (request: ApiRequest) => Promise<boolean> {
   const kept = new Map<string, { readonly allowed: boolean; readonly until: number }>();
   return async ({ method, path, peer, signal }) => {
     const { certificate } = peer;

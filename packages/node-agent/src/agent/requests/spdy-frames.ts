@@ -6,17 +6,8 @@
 /** What a frame's type says, for the types there are. */
 export type SpdyFrame =
   | { readonly type: 'data'; readonly stream: number; readonly fin: boolean; readonly bytes: Uint8Array }
-  | {
-      readonly type: 'syn-stream';
-      readonly stream: number;
-      readonly fin: boolean;
-      readonly unidirectional: boolean;
-      /** 0 when there is none. */
-      readonly associated: number;
-      /** 0 is the highest, 7 the lowest. */
-      readonly priority: number;
-      readonly block: Uint8Array;
-    }
+  /** With neither a priority nor an associated stream. */
+  | { readonly type: 'syn-stream'; readonly stream: number; readonly fin: boolean; readonly block: Uint8Array }
   | { readonly type: 'syn-reply'; readonly stream: number; readonly fin: boolean; readonly block: Uint8Array }
   | { readonly type: 'headers'; readonly stream: number; readonly fin: boolean; readonly block: Uint8Array }
   | { readonly type: 'rst-stream'; readonly stream: number; readonly status: number }
@@ -47,7 +38,6 @@ const TYPES = {
   'window-update': 9,
 };
 const FIN = 0x01;
-const UNIDIRECTIONAL = 0x02;
 const MAX_SETTINGS = 64;
 
 /** The bytes of a frame. */
@@ -61,14 +51,8 @@ export function encodeFrame(frame: SpdyFrame): Uint8Array {
       out.set(frame.bytes, 8);
       return out;
     }
-    case 'syn-stream': {
-      const fields = Buffer.alloc(10);
-      fields.writeUInt32BE(frame.stream, 0);
-      fields.writeUInt32BE(frame.associated, 4);
-      fields[8] = frame.priority << 5;
-      const flags = (frame.fin ? FIN : 0) | (frame.unidirectional ? UNIDIRECTIONAL : 0);
-      return control(TYPES[frame.type], flags, fields, frame.block);
-    }
+    case 'syn-stream':
+      return control(TYPES[frame.type], frame.fin ? FIN : 0, words(frame.stream, 0), Buffer.alloc(2), frame.block);
     case 'syn-reply':
     case 'headers':
       return control(TYPES[frame.type], frame.fin ? FIN : 0, words(frame.stream), frame.block);
@@ -85,38 +69,32 @@ export function encodeFrame(frame: SpdyFrame): Uint8Array {
   }
 }
 
-/** Takes bytes as they come and gives the frames that are whole. */
-export interface FrameReader {
-  /** Frames of types there are not are left out. Throws RangeError for what is no SPDY/3.1; nothing follows then. */
-  push(bytes: Uint8Array): SpdyFrame[];
-}
-
-/** Makes a reader; it holds at most one frame. */
-export function createFrameReader(): FrameReader {
+/**
+ * Makes what takes bytes as they come and gives the frames that are whole; it holds at most one frame. Frames of types
+ * there are not are left out. Throws RangeError for what is no SPDY/3.1; nothing follows then.
+ */
+export function createFrameReader(): (bytes: Uint8Array) => SpdyFrame[] {
   let pending: Buffer = Buffer.alloc(0);
-  return {
-    push(bytes) {
-      pending = pending.length === 0 ? Buffer.from(bytes) : Buffer.concat([pending, bytes]);
-      const frames: SpdyFrame[] = [];
-      while (pending.length >= 8) {
-        const length = pending.readUInt32BE(4) & 0xff_ffff;
-        if (length > MAX_FRAME) throw new RangeError('a frame is too long');
-        if (pending.length < 8 + length) break;
-        const frame = decodeFrame(pending.subarray(0, 8 + length));
-        if (frame) frames.push(frame);
-        pending = pending.subarray(8 + length);
-      }
-      return frames;
-    },
+  return (bytes) => {
+    pending = pending.length === 0 ? Buffer.from(bytes) : Buffer.concat([pending, bytes]);
+    const frames: SpdyFrame[] = [];
+    while (pending.length >= 8) {
+      const length = pending.readUInt32BE(4) & 0xff_ffff;
+      if (length > MAX_FRAME) throw new RangeError('a frame is too long');
+      if (pending.length < 8 + length) break;
+      const frame = decodeFrame(pending.subarray(0, 8 + length));
+      if (frame) frames.push(frame);
+      pending = pending.subarray(8 + length);
+    }
+    return frames;
   };
 }
 
 /** One whole frame; undefined for a type there is not. Throws RangeError when it is malformed. */
 function decodeFrame(bytes: Buffer): SpdyFrame | undefined {
   const first = bytes.readUInt32BE(0);
-  const flags = bytes[4]!;
   const payload = bytes.subarray(8);
-  const fin = (flags & FIN) !== 0;
+  const fin = (bytes[4]! & FIN) !== 0;
   if (first >>> 31 === 0) {
     if (first === 0) throw new RangeError('data of no stream');
     return { type: 'data', stream: first, fin, bytes: payload };
@@ -135,15 +113,7 @@ function decodeFrame(bytes: Buffer): SpdyFrame | undefined {
   };
   switch (first & 0xffff) {
     case TYPES['syn-stream']:
-      return {
-        type: 'syn-stream',
-        stream: ofStream(10, false),
-        fin,
-        unidirectional: (flags & UNIDIRECTIONAL) !== 0,
-        associated: id(4),
-        priority: payload[8]! >>> 5,
-        block: payload.subarray(10),
-      };
+      return { type: 'syn-stream', stream: ofStream(10, false), fin, block: payload.subarray(10) };
     case TYPES['syn-reply']:
       return { type: 'syn-reply', stream: ofStream(4, false), fin, block: payload.subarray(4) };
     case TYPES.headers:

@@ -5,8 +5,8 @@ import { constants, createDeflate, createInflate } from 'node:zlib';
 import { systemClock } from '../../../../runtime/src/clock/clock.ts';
 import { createMessagePair } from '../../../../runtime/src/http/message-pair.ts';
 import { forwardPorts } from './pod-port-forward.ts';
-import { SPDY_DICTIONARY } from './spdy-dictionary.ts';
 import { encodeFrame, INITIAL_WINDOW, type SpdyFrame } from './spdy-frames.ts';
+import { SPDY_DICTIONARY } from './spdy-header-codec.ts';
 
 test('the dictionary is the protocol`s', () => {
   let [a, b] = [1, 0];
@@ -226,9 +226,6 @@ test('a window beyond all bounds, and a stream with an id of the server, end the
       type: 'syn-stream',
       stream: 2,
       fin: false,
-      unidirectional: false,
-      associated: 0,
-      priority: 0,
       block: new Uint8Array(),
     },
   ] satisfies SpdyFrame[]) {

@@ -56,7 +56,7 @@ interface Held extends SpdyStream {
 
 /** Serves a session until the socket closes. */
 export function serveSpdy(socket: MessageSocket, onStream: (stream: SpdyStream) => void): void {
-  new Session(socket, onStream).serve();
+  new Session(socket, onStream);
 }
 
 /** The state of one session. Frames are taken one after the other: header blocks are one compressed stream. */
@@ -65,7 +65,7 @@ class Session {
   readonly #onStream: (stream: SpdyStream) => void;
   readonly #streams = new Map<number, Held>();
   readonly #headers = createHeaderCodec();
-  readonly #reader = createFrameReader();
+  readonly #read = createFrameReader();
   #closed = false;
   #broken = false;
   #lastStream = 0;
@@ -79,17 +79,14 @@ class Session {
   constructor(socket: MessageSocket, onStream: (stream: SpdyStream) => void) {
     this.#socket = socket;
     this.#onStream = onStream;
-  }
-
-  serve(): void {
-    this.#socket.onClose(() => this.#end());
-    this.#socket.onMessage((bytes) => this.#receive(bytes));
+    socket.onClose(() => this.#end());
+    socket.onMessage((bytes) => this.#receive(bytes));
   }
 
   #receive(bytes: Uint8Array): void {
     if (this.#closed || this.#broken) return;
     try {
-      for (const frame of this.#reader.push(bytes))
+      for (const frame of this.#read(bytes))
         this.#turn = this.#turn
           .then(() => (this.#closed ? undefined : this.#onFrame(frame)))
           .catch((error: Error) => this.#fail(error.message.slice(0, 100)));

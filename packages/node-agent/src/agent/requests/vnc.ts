@@ -13,7 +13,7 @@ import { VM_FILES } from '../../qemu/argv.ts';
 import { connectUnix } from '../../qmp/unix-socket.ts';
 import type { Guest } from '../guest/guest.ts';
 import { pngOfPixmap } from './png.ts';
-import { joinTo } from './port-tunnel.ts';
+import { tunnel } from './port-tunnel.ts';
 
 const CONNECT_MS = 5000;
 const NORMAL = 1000;
@@ -38,7 +38,7 @@ export type ScreenOwner = Pick<Guest, 'hasScreen' | 'signal' | 'qmp'>;
 /** Who has the screen of each guest. */
 const sessions = new WeakMap<ScreenOwner, Session>();
 
-export interface VncOptions {
+interface VncOptions {
   readonly directory: string;
   readonly clock: Clock;
   readonly preserveSession: boolean;
@@ -93,7 +93,7 @@ export async function openVnc(guest: ScreenOwner, options: VncOptions): Promise<
     if (before !== session) before?.end('another client has taken over the screen');
     sessions.set(guest, session);
     client = socket;
-    joinTo(socket, open, { clock });
+    tunnel(socket, open, { clock });
   };
 }
 
