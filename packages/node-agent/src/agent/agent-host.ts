@@ -76,16 +76,9 @@ export class AgentHost {
     this.#unlock = await takeAgentLock(dataDir);
     this.id = await agentId(dataDir);
     const boot = await bootId();
+    const { binary, accelerator } = options;
     const facts =
-      options.facts ??
-      (await readNodeFacts({
-        directory: dataDir,
-        clock,
-        log,
-        signal,
-        ...(options.binary !== undefined && { binary: options.binary }),
-        ...(options.accelerator !== undefined && { accelerator: options.accelerator }),
-      }));
+      options.facts ?? (await readNodeFacts({ directory: dataDir, clock, log, signal, binary, accelerator }));
     await mkdir(this.#at('vms'), { recursive: true, mode: 0o700 });
     await sweepStates(this.memoryDirectory);
     const pool = options.pool ?? (await openPool({ directory: this.#at('claims'), clock, log, signal }));

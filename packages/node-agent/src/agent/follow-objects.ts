@@ -12,17 +12,8 @@ import { createUnmanagedPodStatus, isLauncher, releaseProgramAddresses } from '.
 const NODE_NAME_LABEL = 'kubevirt.io/nodeName';
 const MIGRATION_TARGET_LABEL = 'kubevirt.io/migrationTargetNodeName';
 
-export interface FollowedObjects {
-  /** The Pods of this node. */
-  pods(): readonly ReadonlyPod[];
-  /** Resolves when all has ended, after the signal. */
-  start(signal: AbortSignal): Promise<unknown>;
-  /** Resolves when all is known that there is. */
-  synced(signal: AbortSignal): Promise<unknown>;
-}
-
 /** Nothing is asked before `start`. */
-export function followObjects(environment: AgentEnvironment, launchers: LauncherSet): FollowedObjects {
+export function followObjects(environment: AgentEnvironment, launchers: LauncherSet) {
   const { client, nodeName, clock, log } = environment;
   const pods = createInformer(client, PODS, { fieldSelector: `spec.nodeName=${nodeName}`, clock, log });
   const labelled = (label: string) =>
@@ -53,11 +44,16 @@ export function followObjects(environment: AgentEnvironment, launchers: Launcher
     });
   const all = [pods, vmis, arriving];
   return {
-    pods: () => pods.list(),
-    start: (signal) => Promise.all(all.map((informer) => informer.start(signal))),
-    async synced(signal) {
+    /** The Pods of this node. */
+    pods: (): readonly ReadonlyPod[] => pods.list(),
+    /** Resolves when all has ended, after the signal. */
+    start: (signal: AbortSignal): Promise<unknown> => Promise.all(all.map((informer) => informer.start(signal))),
+    /** Resolves when all is known that there is. */
+    async synced(signal: AbortSignal): Promise<void> {
       await Promise.all(all.map((informer) => informer.synced(signal)));
       await releaseProgramAddresses(environment, pods.list());
     },
   };
 }
+
+export type FollowedObjects = ReturnType<typeof followObjects>;

@@ -18,13 +18,16 @@ import { failedMount, VolumeError, type VolumeRequest } from './volume-request.t
 const MIB = 1024 * 1024;
 const FILE = 'disk.img';
 
+type Bad = (why: string, cause?: unknown) => VolumeError;
+type SizedDisk = DiskFile & { readonly size: number };
+
 /** The disk of a claim: its volume in the pool of this node, or an image made sparse, with the size of the claim, when missing. */
 export async function claimDisk(
   request: VolumeRequest,
   volume: string,
   claimName: string,
   access: Access,
-): Promise<DiskFile & { readonly size: number }> {
+): Promise<SizedDisk> {
   const bad: Bad = (why, cause) => failedMount(volume, `claim ${claimName}: ${why}`, cause);
   const namespace = request.vmi.metadata.namespace ?? '';
   const claim = await request.client
@@ -56,11 +59,7 @@ export async function claimDisk(
 }
 
 /** Has the guest have the volume; it is given back with all of its others when the guest has ended. */
-async function poolDisk(
-  { pool, vmi, nodeName }: VolumeRequest,
-  handle: string,
-  access: Access,
-): Promise<DiskFile & { readonly size: number }> {
+async function poolDisk({ pool, vmi, nodeName }: VolumeRequest, handle: string, access: Access): Promise<SizedDisk> {
   const { disk, release } = await pool.reserve(handle, { vmi: vmi.metadata.uid ?? '', place: nodeName, access });
   if (access === 'shared' && disk.format !== 'raw') {
     release();
@@ -69,7 +68,7 @@ async function poolDisk(
   return { ...disk, volume: handle };
 }
 
-async function localDisk(path: string, wanted: () => number): Promise<DiskFile & { readonly size: number }> {
+async function localDisk(path: string, wanted: () => number): Promise<SizedDisk> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   const file = join(path, FILE);
   try {
@@ -79,8 +78,6 @@ async function localDisk(path: string, wanted: () => number): Promise<DiskFile &
     throw error instanceof VolumeError ? error : new Error(`${FILE}: ${(error as Error).message}`, { cause: error });
   }
 }
-
-type Bad = (why: string, cause?: unknown) => VolumeError;
 
 /** Bytes of an image that is made for a claim. */
 function wantedBytes({ spec, status }: PersistentVolumeClaim, bad: Bad): number {

@@ -35,13 +35,10 @@ export async function guardDisk(
   };
   const plan = (): void => {
     if (isStopped || full.signal.aborted) return;
-    cancel = options.clock.schedule(
-      LOOK_MS,
-      () =>
-        void look()
-          .catch(() => {})
-          .finally(plan),
-    );
+    cancel = options.clock.schedule(LOOK_MS, async () => {
+      await look().catch(() => {});
+      plan();
+    });
   };
   await look();
   plan();

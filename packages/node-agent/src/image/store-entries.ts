@@ -84,15 +84,14 @@ export async function readImageEntries(
 export async function storedEntries(
   store: string,
 ): Promise<{ readonly path: string; readonly entry: ImageEntry; readonly local: boolean }[]> {
-  const [local, pulled] = await Promise.all(
-    ['local', 'pulled'].map((part) =>
-      readImageEntries(join(store, part)).catch((error: NodeJS.ErrnoException) => {
-        if (error.code === 'ENOENT') return [];
-        throw error;
-      }),
-    ),
-  );
-  return [...local!.map((one) => ({ ...one, local: true })), ...pulled!.map((one) => ({ ...one, local: false }))];
+  const recordsOf = async (part: 'local' | 'pulled') => {
+    const records = await readImageEntries(join(store, part)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return [];
+      throw error;
+    });
+    return records.map((one) => ({ ...one, local: part === 'local' }));
+  };
+  return [...(await recordsOf('local')), ...(await recordsOf('pulled'))];
 }
 
 export const filesOf = (files: ImageFiles): FileEntry[] => IMAGE_KINDS.flatMap((kind) => files[kind] ?? []);

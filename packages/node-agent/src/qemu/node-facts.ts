@@ -23,9 +23,9 @@ interface FactsOptions {
   readonly log: Logger;
   readonly signal: AbortSignal;
   /** QEMU's name or path. Default qemu-system-x86_64. */
-  readonly binary?: string;
+  readonly binary?: string | undefined;
   /** Leaves KVM out even where it works. */
-  readonly accelerator?: 'auto' | 'tcg';
+  readonly accelerator?: 'auto' | 'tcg' | undefined;
 }
 
 const FORMAT = 4;

@@ -70,29 +70,15 @@ export interface MigrationInfo {
   };
 }
 
-type PlainCommand =
-  | 'qmp_capabilities'
-  | 'stop'
-  | 'cont'
-  | 'quit'
-  | 'system_powerdown'
-  | 'system_reset'
-  | 'migrate_cancel'
-  | 'migrate-start-postcopy'
-  | 'nbd-server-stop';
-type CommandById =
-  | 'device_del'
-  | 'blockdev-close-tray'
-  | 'blockdev-remove-medium'
-  | 'object-del'
-  | 'netdev_del'
-  | 'job-cancel'
-  | 'job-dismiss';
+type RunCommand = 'qmp_capabilities' | 'stop' | 'cont' | 'quit' | 'system_powerdown' | 'system_reset';
+type StreamCommand = 'migrate_cancel' | 'migrate-start-postcopy' | 'nbd-server-stop';
+type DeviceCommand = 'device_del' | 'object-del' | 'netdev_del' | 'blockdev-close-tray' | 'blockdev-remove-medium';
+type JobCommand = 'job-cancel' | 'job-dismiss';
 
 /** Command name -> arguments and result. `undefined` arguments mean the command takes none. */
 export interface QmpCommands
-  extends Record<PlainCommand, { args: undefined; result: object }>,
-    Record<CommandById, { args: { id: string }; result: object }> {
+  extends Record<RunCommand | StreamCommand, { args: undefined; result: object }>,
+    Record<DeviceCommand | JobCommand, { args: { id: string }; result: object }> {
   'query-status': { args: undefined; result: { status: RunState; running: boolean } };
   'query-uuid': { args: undefined; result: { UUID: string } };
   'query-version': { args: undefined; result: { qemu: { major: number; minor: number; micro: number } } };

@@ -58,31 +58,6 @@ export interface GuestState {
   readonly trouble?: string;
 }
 
-export interface Guest {
-  readonly state: GuestState;
-  /** Aborted when the guest is closed, or the agent ends. */
-  readonly signal: AbortSignal;
-  readonly console: SerialConsole | undefined;
-  /** True when there is a display, and with it a VNC socket. */
-  readonly hasScreen: boolean;
-  readonly forwarder: Forwarder | undefined;
-  /** The QEMU guest agent's port; whether somebody answers there, `state.agentConnected` tells. */
-  readonly agent: GuestAgent;
-  /** The connection as it is now; where there is none its commands are refused with QmpError 'closed'. */
-  qmp(): QmpConnection;
-  /** Calls back with each QMP event until the returned function is called. Events between two connections are lost. */
-  onEvent(listener: (event: QmpEvent) => void): () => void;
-  /** Asks the guest agent again, soon. */
-  refreshAgent(): void;
-  /** Asks QEMU for everything again. */
-  refresh(): Promise<void>;
-  /** Resolves when connected or ended; rejects when the signal aborts. */
-  ready(timeoutMs: number): Promise<void>;
-  /** Last lines QEMU wrote. */
-  output(): Promise<string>;
-  close(): void;
-}
-
 /** An adopted process has no parent to tell of its end. */
 const POLL_MS = 1000;
 /** A stopped or stuck QEMU keeps its socket open: only asking tells. */
@@ -104,9 +79,12 @@ function noConnection(trouble: string | undefined): QmpConnection {
 /** Attaches to a running QEMU. */
 export const openGuest = (options: GuestOptions): Guest => new AttachedGuest(options);
 
-class AttachedGuest implements Guest {
+export type Guest = Pick<AttachedGuest, keyof AttachedGuest>;
+
+class AttachedGuest {
   readonly console: SerialConsole | undefined;
   readonly forwarder: Forwarder | undefined;
+  /** The QEMU guest agent's port; whether somebody answers there, `state.agentConnected` tells. */
   readonly agent: GuestAgent;
   readonly #options: GuestOptions;
   readonly #linked: LinkedController;
@@ -159,13 +137,16 @@ class AttachedGuest implements Guest {
   get state(): GuestState {
     return this.#state;
   }
+  /** Aborted when the guest is closed, or the agent ends. */
   get signal(): AbortSignal {
     return this.#linked.signal;
   }
+  /** True when there is a display, and with it a VNC socket. */
   get hasScreen(): boolean {
     return this.#options.plan.graphics;
   }
 
+  /** The connection as it is now; where there is none its commands are refused with QmpError 'closed'. */
   qmp(): QmpConnection {
     return this.#connection ?? noConnection(this.#state.trouble);
   }
@@ -184,6 +165,7 @@ class AttachedGuest implements Guest {
     this.#state = rest;
   }
 
+  /** Asks QEMU for everything again. */
   async refresh(): Promise<void> {
     const found = await askRunState(this.qmp(), this.#options.plan);
     const { ioError, trouble: _, ...rest } = this.#state;
@@ -283,15 +265,18 @@ class AttachedGuest implements Guest {
     }
   }
 
+  /** Calls back with each QMP event until the returned function is called. Events between two connections are lost. */
   onEvent(listener: (event: QmpEvent) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
+  /** Asks the guest agent again, soon. */
   refreshAgent(): void {
     this.#follower.again();
   }
 
+  /** Resolves when connected or ended; rejects when the signal aborts. */
   async ready(timeoutMs: number): Promise<void> {
     const { clock, signal } = this.#options;
     const { promise, resolve, reject } = createDeferred();
@@ -312,6 +297,7 @@ class AttachedGuest implements Guest {
     }
   }
 
+  /** Last lines QEMU wrote. */
   async output(): Promise<string> {
     const text = await readFile(join(this.#options.directory, VM_FILES.output), 'utf8').catch(() => '');
     return text.trim().slice(-OUTPUT_TAIL);

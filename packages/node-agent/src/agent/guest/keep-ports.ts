@@ -58,10 +58,8 @@ export function keepPorts(launcher: LauncherState, guest: Guest, { listeners = w
     const before = JSON.stringify(forwarder?.published());
     const problems = (await forwarder?.forward(ports, wanted.asked)) ?? [];
     if (mine !== turn || !launcher.record) return;
-    const portProblems = [
-      ...wanted.problems,
-      ...problems.filter(({ declared }) => declared).map(({ message }) => message),
-    ];
+    const ofDeclared = problems.filter(({ declared }) => declared).map(({ message }) => message);
+    const portProblems = [...wanted.problems, ...ofDeclared];
     const isNews = portProblems.join() !== launcher.record.portProblems.join();
     for (const text of portProblems.filter((one) => !launcher.record?.portProblems.includes(one)))
       launcher.event('Warning', 'PortNotForwarded', text);
@@ -117,11 +115,10 @@ async function wantedPorts(
   // Answers of a guest by UDP are let through for the ports of its spec alone (`net-filter.ts`).
   const isServed = (port: GuestPort): boolean => port.protocol === 'tcp' || declared.has(nameOf(port));
   const ports = asked.ports.filter(isServed);
+  const unserved = asked.ports.filter((port) => !isServed(port));
   const problems = [
     ...asked.problems,
-    ...asked.ports
-      .filter((port) => !isServed(port))
-      .map(({ port }) => `UDP port ${port} is none of the ports of the first interface; it is not forwarded`),
+    ...unserved.map(({ port }) => `UDP port ${port} is none of the ports of the first interface; it is not forwarded`),
   ];
   if (ports.length === 0) return { asked: [], problems, givenBack: false };
   if (!environment.allowsHostPorts) {
@@ -132,15 +129,9 @@ async function wantedPorts(
   // One of 127.0.0.1 that is another program's cannot be had, and one that can be had is nobody's.
   const isTaken = (port: AskedPort): boolean => port.hostPort === undefined && taken.has(nameOf(port));
   const left = ports.filter(isTaken);
-  return {
-    asked: ports.filter((port) => !isTaken(port)),
-    problems: [
-      ...problems,
-      ...left.map(
-        ({ protocol, port }) =>
-          `${protocol.toUpperCase()} port ${port} of the host is wanted by another program; the guest does not have it under its own number`,
-      ),
-    ],
-    givenBack: left.length > 0,
-  };
+  for (const { protocol, port } of left) {
+    const name = `${protocol.toUpperCase()} port ${port} of the host`;
+    problems.push(`${name} is wanted by another program; the guest does not have it under its own number`);
+  }
+  return { asked: ports.filter((port) => !isTaken(port)), problems, givenBack: left.length > 0 };
 }

@@ -23,21 +23,11 @@ const RETRY_MS = 500;
 const NORMAL = 1000;
 const TRY_AGAIN_LATER = 1013;
 
-export interface SerialConsole {
-  /**
-   * Gives the console to a client and closes that of the one before: what the guest writes goes to it, after the tail if
-   * `backlog` says so; its input goes to the guest.
-   */
-  attach(socket: MessageSocket, options?: { readonly backlog: boolean }): void;
-  /** The last bytes, for status and tests. */
-  tail(): Uint8Array;
-}
-
 /** Connects to the console of the VM in `directory` and stays connected until the signal fires. */
 export function openSerialConsole(
   directory: string,
   options: { readonly clock: Clock; readonly signal: AbortSignal; readonly log: boolean },
-): SerialConsole {
+) {
   const { clock, signal } = options;
   let client: MessageSocket | undefined;
   let tail: Uint8Array = new Uint8Array(0);
@@ -59,7 +49,9 @@ export function openSerialConsole(
     do {
       sinceRotation = 0;
       // No room or no file: tried again with the next megabyte.
-      sinceRotation += await cutLog(logFile).catch(() => 0);
+      const left = await cutLog(logFile).catch(() => 0);
+      // Added after the wait: what has come meanwhile counts too.
+      sinceRotation += left;
     } while (sinceRotation >= MAX_LOG_BYTES);
     rotating = false;
   };
@@ -100,8 +92,13 @@ export function openSerialConsole(
   void keep();
 
   return {
-    tail: () => tail,
-    attach(socket, { backlog } = { backlog: false }) {
+    /** The last bytes, for status and tests. */
+    tail: (): Uint8Array => tail,
+    /**
+     * Gives the console to a client and closes that of the one before: what the guest writes goes to it, after the tail if
+     * `backlog` says so; its input goes to the guest.
+     */
+    attach(socket: MessageSocket, { backlog = false } = {}): void {
       if (signal.aborted) {
         socket.close(TRY_AGAIN_LATER, 'the guest has ended');
         return;
@@ -123,3 +120,5 @@ export function openSerialConsole(
     },
   };
 }
+
+export type SerialConsole = ReturnType<typeof openSerialConsole>;

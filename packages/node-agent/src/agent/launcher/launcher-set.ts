@@ -1,4 +1,5 @@
 /** The launchers of one agent: one for each Pod, and what is asked of all of them. */
+import type { ObjectKey } from '@coracle/apimachinery/meta/object';
 import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { ReadonlyVmi } from '@coracle/kubevirt/kinds/kubevirt';
 import type { Logger } from '@coracle/runtime/log/log';
@@ -9,10 +10,8 @@ import { Launcher } from './launcher.ts';
 import type { VmRecord } from './vm-record.ts';
 
 /** A guest that is asked to shut down. */
-export interface StoppingGuest {
+export interface StoppingGuest extends ObjectKey {
   readonly node: string;
-  readonly namespace: string;
-  readonly name: string;
   /** What is left of its grace period. */
   readonly leftMs: number;
 }
@@ -81,11 +80,11 @@ export class LauncherSet {
   }
 
   sending(): SentGuest[] {
-    return [...this.all()].flatMap(({ record, stream }) =>
-      record && stream
-        ? [{ labels: { node: this.#nodeName, namespace: record.namespace, name: record.name }, figures: stream }]
-        : [],
-    );
+    return [...this.all()].flatMap(({ record, stream }) => {
+      if (!record || !stream) return [];
+      const { namespace, name } = record;
+      return [{ labels: { node: this.#nodeName, namespace, name }, figures: stream }];
+    });
   }
 
   /** What the guests take now; of the first 1,000. */
@@ -95,9 +94,7 @@ export class LauncherSet {
   }
 
   stopping(): StoppingGuest[] {
-    return [...this.all()].flatMap(({ stopping }) =>
-      stopping ? [{ node: this.#nodeName, ...stopping.guest, leftMs: stopping.leftMs }] : [],
-    );
+    return [...this.all()].flatMap(({ stopping }) => (stopping ? [{ node: this.#nodeName, ...stopping }] : []));
   }
 
   observeVmi(vmi: ReadonlyVmi): void {

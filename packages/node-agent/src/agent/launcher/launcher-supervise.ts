@@ -199,7 +199,7 @@ async function endingOf(launcher: LauncherState, guest: Guest): Promise<VmResult
     });
   switch (guestCondition(state.runState)) {
     case 'panicked':
-      return resultOf({ panicked: true });
+      return resultOf({ shutdown: 'guest-panic' });
     case 'broken':
       return resultOf({ internalError: true, output: await guest.output() });
     case 'off':

@@ -51,10 +51,7 @@ export class Launcher {
     this.#state = new LauncherState(environment, {
       pod: start.pod,
       record: start.record,
-      hasPredecessor: (vmi) => {
-        for (const other of start.others()) if (other !== this && other.#holdsFilesOf(vmi)) return true;
-        return false;
-      },
+      hasPredecessor: (vmi) => [...start.others()].some((other) => other !== this && other.#holdsFilesOf(vmi)),
     });
   }
 
@@ -132,11 +129,11 @@ export class Launcher {
   }
 
   /** The guest that a stop waits for, and what is left of its grace period, in ms; undefined when there is none. */
-  get stopping(): { readonly guest: ObjectKey; readonly leftMs: number } | undefined {
+  get stopping(): (ObjectKey & { readonly leftMs: number }) | undefined {
     const { guest, record, graceLeftMs, graceSeconds } = this.#state;
     if (!guest || !record || record.result) return undefined;
-    const leftMs = graceLeftMs?.() ?? graceSeconds * 1000;
-    return { guest: { namespace: record.namespace, name: record.name }, leftMs };
+    const { namespace, name } = record;
+    return { namespace, name, leftMs: graceLeftMs?.() ?? graceSeconds * 1000 };
   }
 
   /** Ends the guest at once, also one that is on its way to or from another node. */

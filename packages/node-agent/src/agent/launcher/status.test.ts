@@ -34,7 +34,7 @@ test('resultOf(): the table of endings', () => {
     [{ shutdown: 'guest-shutdown', exit: { code: 0, signal: null } }, 'Succeeded', 'Completed'],
     [{ forced: 'immediate', exit: { code: 0, signal: null } }, 'Succeeded', 'Completed'],
     [{ forced: 'grace', exit: { code: 0, signal: null } }, 'Failed', 'ShutdownTimedOut'],
-    [{ panicked: true }, 'Failed', 'GuestPanicked'],
+    [{ shutdown: 'guest-panic' }, 'Failed', 'GuestPanicked'],
     [{ internalError: true }, 'Failed', 'Crashed'],
     [{ exit: { code: null, signal: 'SIGKILL' } }, 'Failed', 'Crashed'],
     [{ exit: { code: 1, signal: null } }, 'Failed', 'Crashed'],

@@ -126,14 +126,11 @@ export async function readRecord(vmsDirectory: string, vmiUid: string): Promise<
   }
 }
 
-/** Remembers that a Pod has ended here: its UID is never started again. */
-export interface Tombstones {
-  has(podUid: string): Promise<VmResult | undefined>;
-  add(podUid: string, result: VmResult): Promise<void>;
-}
-
-/** Opens (makes) the directory of tombstones; the oldest go when there are too many. */
-export async function openTombstones(directory: string): Promise<Tombstones> {
+/**
+ * Opens (makes) the directory of tombstones, which say of Pods that they have ended here: their UIDs are never started
+ * again. The oldest go when there are too many.
+ */
+export async function openTombstones(directory: string) {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const names = (await readdir(directory)).filter(isUid);
   if (names.length > MAX_ENDED) {
@@ -144,7 +141,7 @@ export async function openTombstones(directory: string): Promise<Tombstones> {
     for (const { name } of aged.slice(0, aged.length - MAX_ENDED)) await rm(join(directory, name), { force: true });
   }
   return {
-    async has(podUid) {
+    async has(podUid: string): Promise<VmResult | undefined> {
       if (!isUid(podUid)) return undefined;
       try {
         return JSON.parse(await readFile(join(directory, podUid), 'utf8')) as VmResult;
@@ -154,8 +151,10 @@ export async function openTombstones(directory: string): Promise<Tombstones> {
         return { phase: 'Failed', reason: 'Ended', message: 'the guest has ended before', exitCode: 1 };
       }
     },
-    async add(podUid, result) {
+    async add(podUid: string, result: VmResult): Promise<void> {
       if (isUid(podUid)) await writeFileAtomic(join(directory, podUid), JSON.stringify(result));
     },
   };
 }
+
+export type Tombstones = Awaited<ReturnType<typeof openTombstones>>;

@@ -13,7 +13,6 @@ export interface VmResult {
 export interface Ending {
   /** Reason of QEMU's SHUTDOWN event, or the run state it was found in. */
   readonly shutdown?: string;
-  readonly panicked?: boolean;
   /** The accelerator could not go on; nothing can make the guest run again. */
   readonly internalError?: boolean;
   /** How the process ended, when we were its parent. */
@@ -33,7 +32,6 @@ export function resultOf(ending: Ending): VmResult {
     exitCode,
   });
   const succeeded = (message: string): VmResult => ({ phase: 'Succeeded', reason: 'Completed', message, exitCode: 0 });
-  if (ending.panicked) return failed('GuestPanicked', 'the guest panicked');
   if (ending.forced === 'grace')
     return failed('ShutdownTimedOut', 'the guest did not shut down within its grace period and was ended');
   if (ending.forced === 'immediate') return succeeded('the guest was ended without asking it (no grace period)');

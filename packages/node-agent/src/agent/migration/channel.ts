@@ -117,18 +117,8 @@ export function readHeader(socket: Duplex, options: { readonly clock: Clock }): 
 
 export const writeHeader = (socket: Duplex, header: ChannelHeader): void => writeLine(socket, header);
 
-/** JSON messages, one a line, both ways. */
-export interface ControlChannel<In, Out> {
-  send(message: Out): void;
-  /** The next message; undefined once the connection is gone. */
-  next(): Promise<In | undefined>;
-  readonly open: boolean;
-  readonly closed: Promise<void>;
-  close(): void;
-}
-
-/** Speaks over a connection whose header is done. */
-export function controlChannel<In, Out>(socket: Duplex): ControlChannel<In, Out> {
+/** JSON messages, one a line, both ways, over a connection whose header is done. */
+export function controlChannel<In, Out>(socket: Duplex) {
   const waiting: In[] = [];
   const takers: ((message: In | undefined) => void)[] = [];
   const closed = createDeferred();
@@ -150,19 +140,22 @@ export function controlChannel<In, Out>(socket: Duplex): ControlChannel<In, Out>
   for (const event of ['error', 'end', 'close']) socket.on(event, end);
   socket.resume();
   return {
-    send(message) {
+    send(message: Out): void {
       if (open) writeLine(socket, message);
     },
-    next() {
+    /** The next message; undefined once the connection is gone. */
+    next(): Promise<In | undefined> {
       const message = waiting.shift();
       if (message !== undefined) return Promise.resolve(message);
       if (!open) return Promise.resolve(undefined);
       return new Promise((resolve) => takers.push(resolve));
     },
-    get open() {
+    get open(): boolean {
       return open;
     },
     closed: closed.promise,
     close: end,
   };
 }
+
+export type ControlChannel<In, Out> = ReturnType<typeof controlChannel<In, Out>>;

@@ -1,4 +1,5 @@
-import type { VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
+/** A guest comes from another node: its target, from the hand-over by the controller to a guest that is all here. */
+import type { ReadonlyVmi } from '@coracle/kubevirt/kinds/kinds';
 import { BLOCK_TARGET_HOOK } from '@coracle/kubevirt/rules/launcher/functional-test-hooks';
 import { movedPlan } from '@coracle/kubevirt/rules/migration/plan-difference';
 import { abortable } from '@coracle/runtime/signal/abortable';
@@ -8,7 +9,6 @@ import { usablePeer } from '../../network/peer.ts';
 import { diskNode, VM_FILES } from '../../qemu/argv.ts';
 import type { Guest } from '../guest/guest.ts';
 import { attachVolumes } from '../guest/guest-volumes.ts';
-import { writeVmiStatus } from '../launcher/api-writes.ts';
 import { hasHook } from '../launcher/functional-test-hooks.ts';
 import { FIRST_RETRY_MS, type LauncherState } from '../launcher/launcher-state.ts';
 import { type PreparedVm, spawnVm } from '../launcher/start-vm.ts';
@@ -16,6 +16,7 @@ import { endProcess } from '../launcher/stop-vm.ts';
 import type { VmResult } from '../launcher/vm-result.ts';
 import type { Hello, SourceMessage } from './channel.ts';
 import { arrivedDisks, copiedFiles, offerProblem } from './disk-offer.ts';
+import { report as reportOnce } from './migration-record.ts';
 import { incomingMigration, isUnderWay, targetDetected, targetReady } from './migration-status.ts';
 import { followEvents, isMigrationStatus, mirrorExport, setCapabilities, tryPostCopy } from './qemu-migration.ts';
 import { failure, type TargetRecord, takeOver } from './take-over.ts';
@@ -258,21 +259,16 @@ async function takeStream(
 /** Writes what the target has to say; it is tried once more where the API is slow, and no failure ends the migration. */
 async function report(
   launcher: LauncherState,
-  change: (vmi: VirtualMachineInstance) => Readonly<Record<string, unknown>>,
+  change: (vmi: ReadonlyVmi) => Readonly<Record<string, unknown>>,
 ): Promise<void> {
-  const { vmi } = launcher;
-  if (!vmi) return;
+  const { clock, signal } = launcher.environment;
   for (let attempt = 0; ; attempt++) {
     try {
-      const written = await writeVmiStatus(launcher.environment, vmi, (newest) =>
-        change(newest as VirtualMachineInstance),
-      );
-      if (written) launcher.observeVmi(written);
-      return;
+      return await reportOnce(launcher, change);
     } catch (error) {
-      launcher.environment.signal.throwIfAborted();
+      signal.throwIfAborted();
       if (attempt >= 3) throw error;
-      await launcher.environment.clock.sleep(FIRST_RETRY_MS, launcher.environment.signal);
+      await clock.sleep(FIRST_RETRY_MS, signal);
     }
   }
 }

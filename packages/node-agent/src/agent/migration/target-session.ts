@@ -24,18 +24,6 @@ import { openPeerListener, type PeerListenerOptions } from './peer-listener.ts';
 
 export type TargetControl = ControlChannel<SourceMessage, TargetMessage>;
 
-export interface TargetSession {
-  /** Service -> port. */
-  readonly ports: ReadonlyMap<number, number>;
-  /** The one control channel. */
-  readonly control: Promise<TargetControl>;
-  /** Allows copies of these files (name -> most bytes), and no others. */
-  allowFiles(files: ReadonlyMap<string, number>): void;
-  /** Streams may reach QEMU from now on. */
-  allowStreams(): void;
-  close(): Promise<void>;
-}
-
 interface TargetSessionOptions extends Omit<PeerListenerOptions, 'onChannel'> {
   readonly directory: string;
   readonly signal: AbortSignal;
@@ -44,7 +32,7 @@ interface TargetSessionOptions extends Omit<PeerListenerOptions, 'onChannel'> {
 const QEMU_MS = 5000;
 
 /** Opens the ports. */
-export async function openTargetSession(options: TargetSessionOptions): Promise<TargetSession> {
+export async function openTargetSession(options: TargetSessionOptions) {
   const { directory, clock, log, signal } = options;
   const control = createDeferred<TargetControl>();
   let taken = false;
@@ -111,19 +99,25 @@ export async function openTargetSession(options: TargetSessionOptions): Promise<
   ]);
   const [memory, disks] = listeners;
   return {
+    /** Service -> port. */
     ports: new Map([
       [MEMORY_SERVICE, memory.port],
       [DISK_SERVICE, disks.port],
     ]),
+    /** The one control channel. */
     control: control.promise,
-    allowFiles(allowed) {
+    /** Allows copies of these files (name -> most bytes), and no others. */
+    allowFiles(allowed: ReadonlyMap<string, number>): void {
       files = allowed;
     },
-    allowStreams() {
+    /** Streams may reach QEMU from now on. */
+    allowStreams(): void {
       streams = true;
     },
-    async close() {
+    async close(): Promise<void> {
       await Promise.all(listeners.map((listener) => listener.close()));
     },
   };
 }
+
+export type TargetSession = Awaited<ReturnType<typeof openTargetSession>>;

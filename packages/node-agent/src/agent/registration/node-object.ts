@@ -169,6 +169,8 @@ function pressureMessage({ directory, free, total }: DiskSpace & { readonly dire
 /** The status, stamped with the time of this heartbeat; transitions keep the times of `before`. */
 export function nodeStatus(node: NodeDescription, before: NodeStatus | undefined, now: number): NodeStatus {
   const stamp = formatTime(now);
+  const { facts, share = 1, disk = PLENTY } = node;
+  const hadPressure = before?.conditions?.some(({ type, status }) => type === 'DiskPressure' && status === 'True');
   const condition = (type: string, status: 'True' | 'False', reason: string, message: string) => ({
     type,
     status,
@@ -183,26 +185,23 @@ export function nodeStatus(node: NodeDescription, before: NodeStatus | undefined
     memory: inKibibytes(memory),
     pods: String(MAX_PODS),
     'ephemeral-storage': inKibibytes(node.storageBytes),
-    ...(node.facts.accelerator === 'kvm' && { 'devices.kubevirt.io/kvm': DEVICE_SLOTS }),
+    ...(facts.accelerator === 'kvm' && { 'devices.kubevirt.io/kvm': DEVICE_SLOTS }),
     'devices.kubevirt.io/tun': DEVICE_SLOTS,
     'devices.kubevirt.io/vhost-net': DEVICE_SLOTS,
   });
   return {
     capacity: amounts(node.memoryBytes),
     allocatable: {
-      ...amounts(Math.max(node.memoryBytes - Math.floor(RESERVED_MEMORY / (node.share ?? 1)), 0)),
+      ...amounts(Math.max(node.memoryBytes - Math.floor(RESERVED_MEMORY / share), 0)),
       // The last of the disk is given to nobody: guests that write are paused before they take it.
       'ephemeral-storage': inKibibytes(
-        Math.max(node.storageBytes - Math.floor(diskFloor(node.disk?.total ?? 0).pause / (node.share ?? 1)), 0),
+        Math.max(node.storageBytes - Math.floor(diskFloor(node.disk?.total ?? 0).pause / share), 0),
       ),
     },
     conditions: [
       condition('MemoryPressure', 'False', 'KubeletHasSufficientMemory', 'the node has memory left'),
-      hasDiskPressure(
-        node.disk ?? PLENTY,
-        before?.conditions?.some(({ type, status }) => type === 'DiskPressure' && status === 'True') ?? false,
-      )
-        ? condition('DiskPressure', 'True', 'KubeletHasDiskPressure', pressureMessage(node.disk ?? PLENTY))
+      hasDiskPressure(disk, hadPressure ?? false)
+        ? condition('DiskPressure', 'True', 'KubeletHasDiskPressure', pressureMessage(disk))
         : condition('DiskPressure', 'False', 'KubeletHasNoDiskPressure', 'the node has disk space left'),
       condition('PIDPressure', 'False', 'KubeletHasSufficientPID', 'the node has process ids left'),
       condition('Ready', 'True', 'KubeletReady', 'the node agent is ready'),
@@ -218,11 +217,11 @@ export function nodeStatus(node: NodeDescription, before: NodeStatus | undefined
       bootID: node.bootId,
       kernelVersion: node.kernelVersion,
       osImage: node.osImage,
-      containerRuntimeVersion: `qemu://${node.facts.qemuVersion}`,
+      containerRuntimeVersion: `qemu://${facts.qemuVersion}`,
       kubeletVersion: node.version,
       kubeProxyVersion: '',
       operatingSystem: 'linux',
-      architecture: node.facts.architecture,
+      architecture: facts.architecture,
     },
   };
 }

@@ -4,11 +4,11 @@
  * wrong (kubelet/pkg/cri/streaming/portforward/websocket.go). The first byte of a message is its channel; the first
  * message on each channel is the port, low byte first.
  */
-import { createConnection, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { badRequest } from '@coracle/apimachinery/meta/status';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { MessageSocket } from '@coracle/runtime/http/seam';
-import { CONNECT_MS, createBackpressure, MAX_BUFFERED, passOn, portNumber } from './guest-line.ts';
+import { CONNECT_MS, createBackpressure, dialGuest, MAX_BUFFERED, passOn, portNumber } from './guest-line.ts';
 import type { ForwardTarget } from './pod-port-forward.ts';
 
 export const CHANNEL_PROTOCOL = 'v4.channel.k8s.io';
@@ -49,24 +49,17 @@ export function forwardChannels(
       say(channel + 1, Buffer.from(`error forwarding port ${port} to pod ${target.pod}, uid : ${why}`));
     let line: Socket;
     try {
-      line = createConnection(await target.endpoint(port));
+      line = dialGuest(await target.endpoint(port), clock, brake);
     } catch (error) {
       fail(error instanceof Error ? error.message : String(error));
       return done();
     }
     if (!open) return void line.destroy();
     lines.set(channel, line);
-    const cancel = clock.schedule(CONNECT_MS, () => line.destroy(new Error('the guest does not answer')));
-    line.once('connect', cancel);
-    line.on('drain', () => brake.release(line));
     const pass = (bytes: Buffer): void => say(channel, bytes);
     passOn(line, { pass, waiting: () => socket.buffered, open: () => open }, clock);
     line.once('error', (error) => fail(error.message));
-    line.once('close', () => {
-      cancel();
-      brake.release(line);
-      done();
-    });
+    line.once('close', done);
     for (const bytes of early.get(channel) ?? []) brake.give(line, bytes);
     early.delete(channel);
   };

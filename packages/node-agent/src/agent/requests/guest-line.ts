@@ -2,7 +2,7 @@
  * What every way to forward a port has in common: a TCP connection to the guest on one side, a message socket on the
  * other, and neither may fill this process with what the other does not read.
  */
-import type { Socket } from 'node:net';
+import { createConnection, type Socket, type TcpNetConnectOpts } from 'node:net';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { MessageSocket } from '@coracle/runtime/http/seam';
 
@@ -42,18 +42,11 @@ export function passOn(
 }
 
 /** Stops the reading of a socket while one of its connections is behind: all of them share its bytes. */
-export interface Backpressure {
-  /** Writes to a guest; destroys the line of one that has stopped reading. */
-  give(line: Socket, bytes: Uint8Array): void;
-  /** The line has drained, or is gone. */
-  release(line: Socket): void;
-}
-
-/** A brake for the connections of one socket. */
-export function createBackpressure(socket: MessageSocket): Backpressure {
+export function createBackpressure(socket: MessageSocket) {
   const behind = new Set<Socket>();
   return {
-    give(line, bytes) {
+    /** Writes to a guest; destroys the line of one that has stopped reading. */
+    give(line: Socket, bytes: Uint8Array) {
       if (line.destroyed) return;
       if (line.writableLength > 16 * MAX_BUFFERED) return void line.destroy(new Error('the guest reads too slowly'));
       line.write(bytes);
@@ -61,8 +54,24 @@ export function createBackpressure(socket: MessageSocket): Backpressure {
       if (behind.size === 0) socket.pause?.();
       behind.add(line);
     },
-    release(line) {
+    /** The line has drained, or is gone. */
+    release(line: Socket): void {
       if (behind.delete(line) && behind.size === 0) socket.resume?.();
     },
   };
+}
+
+export type Backpressure = ReturnType<typeof createBackpressure>;
+
+/** Connects to a port of a guest; one that does not answer in time is let go. */
+export function dialGuest(to: TcpNetConnectOpts, clock: Clock, brake: Backpressure): Socket {
+  const line = createConnection(to);
+  const cancel = clock.schedule(CONNECT_MS, () => line.destroy(new Error('the guest does not answer')));
+  line.once('connect', cancel);
+  line.on('drain', () => brake.release(line));
+  line.once('close', () => {
+    cancel();
+    brake.release(line);
+  });
+  return line;
 }

@@ -4,7 +4,7 @@ import { formatTime } from '@coracle/apimachinery/meta/object';
 import type { ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { Labels, ValueFamily } from '@coracle/runtime/metrics/metric-family';
 import type { ProcessIdentity } from '@coracle/runtime/process/identity';
-import { type CpuAndMemory, type DiskUsage, diskUsage, type HostUsage, hostUsage, processUsage } from './usage.ts';
+import { type CpuAndMemory, diskUsage, hostUsage, processUsage } from './usage.ts';
 
 /** A Pod of this node, with the QEMU of its guest while there is one. */
 export interface MeasuredPod {
@@ -21,18 +21,11 @@ interface Measuring {
   readonly now: number;
 }
 
-interface Measured {
-  readonly at: Measuring;
-  readonly host: HostUsage | undefined;
-  readonly disk: DiskUsage | undefined;
-  readonly pods: readonly { readonly pod: ReadonlyPod; readonly usage: CpuAndMemory }[];
-}
-
 /** The container that stands for QEMU. */
 const COMPUTE = 'compute';
 
 /** Measures now. What cannot be measured is left out. */
-export async function measure(at: Measuring): Promise<Measured> {
+export async function measure(at: Measuring) {
   const [host, disk, ...pods] = await Promise.all([
     hostUsage(),
     diskUsage(at.directory),
@@ -40,6 +33,9 @@ export async function measure(at: Measuring): Promise<Measured> {
   ]);
   return { at, host, disk, pods: pods.flatMap(({ pod, usage }) => (usage ? [{ pod, usage }] : [])) };
 }
+
+type Measured = Awaited<ReturnType<typeof measure>>;
+type DiskUsage = NonNullable<Measured['disk']>;
 
 /** The body of `/stats/summary`. `withDisks` is false for `?only_cpu_and_memory=true`. */
 export function summaryOf({ at, host, disk, pods }: Measured, { withDisks }: { readonly withDisks: boolean }): object {

@@ -2,10 +2,9 @@
  * `kubectl port-forward` to a launcher Pod: in a SPDY session each connection is a pair of streams, one for bytes and
  * one for what went wrong (kubelet/pkg/cri/streaming/portforward).
  */
-import { createConnection } from 'node:net';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { MessageSocket } from '@coracle/runtime/http/seam';
-import { type Backpressure, CONNECT_MS, createBackpressure, passOn, portNumber } from './guest-line.ts';
+import { type Backpressure, createBackpressure, dialGuest, passOn, portNumber } from './guest-line.ts';
 import { type SpdyStream, serveSpdy } from './spdy-session.ts';
 
 export interface ForwardTarget {
@@ -65,9 +64,7 @@ async function connect(
     return fail(error instanceof Error ? error.message : String(error));
   }
   if (gone) return;
-  const line = createConnection({ ...address, allowHalfOpen: true });
-  const cancel = clock.schedule(CONNECT_MS, () => line.destroy(new Error('the guest does not answer')));
-  line.once('connect', cancel);
+  const line = dialGuest({ ...address, allowHalfOpen: true }, clock, brake);
   const pass = (bytes: Buffer): void => stream.write(bytes);
   passOn(line, { pass, waiting: () => socket.buffered + stream.buffered, open: () => !gone }, clock);
   let failed = false;
@@ -76,10 +73,7 @@ async function connect(
     failed = true;
     if (!gone) fail(error.message);
   });
-  line.on('drain', () => brake.release(line));
   line.once('close', () => {
-    cancel();
-    brake.release(line);
     if (failed) return;
     stream.end();
     errors?.end();

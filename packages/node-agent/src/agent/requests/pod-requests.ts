@@ -1,6 +1,7 @@
 /**
  * The kubelet's paths that this node answers for launcher Pods: `/containerLogs/{ns}/{pod}/{container}` and
- * `/portForward/{ns}/{pod}`; and one of our own, `/podProxy/{ns}/{pod}/{scheme}/{port}`. There are no processes of the user in a launcher Pod, so there is no exec and no attach.
+ * `/portForward/{ns}/{pod}`; and one of our own, `/podProxy/{ns}/{pod}/{scheme}/{port}`. There are no processes of the user
+ * in a launcher Pod, so there is no exec and no attach.
  */
 import { badRequest, methodNotSupported, notFound } from '@coracle/apimachinery/meta/status';
 import type { Clock } from '@coracle/runtime/clock/clock';
@@ -17,7 +18,7 @@ const PODS = { group: '', resource: 'pods' };
 const PATH = /^\/(containerLogs|portForward)\/([^/]+)\/([^/]+)(?:\/([^/]+))?$/;
 const PROXY_PATH = /^\/podProxy\/([^/]+)\/([^/]+)\/([^/]+)\/([^/]+)$/;
 /** SPDY/3.1 frames in binary messages. Not kubectl's name for it: that is no token of RFC 6455, and our client refuses it. */
-export const PORT_FORWARD_PROTOCOL = 'spdy-3.1.portforward.k8s.io';
+const PORT_FORWARD_PROTOCOL = 'spdy-3.1.portforward.k8s.io';
 /** SPDY without a WebSocket. */
 const SPDY = 'SPDY/3.1';
 const STREAM_VERSION = 'x-stream-protocol-version';
@@ -60,14 +61,9 @@ async function answer(
   if (at.kind === 'containerLogs') {
     if (at.container === undefined) throw badRequest('a container has to be named');
     // What stands for a disk, or leads to exports, says nothing.
-    if (!launcher || (!hasLog(at.container) && launcher.containers.includes(at.container))) {
-      return { status: 200, headers: { 'content-type': 'text/plain' }, body: NO_BYTES };
-    }
+    if (!launcher || (!hasLog(at.container) && launcher.containers.includes(at.container))) return plain('');
     const { record } = launcher;
-    if (launcher.hasEphemeral(at.container)) {
-      const body = new TextEncoder().encode(`${NO_EPHEMERAL_CONTAINERS}\n`);
-      return { status: 200, headers: { 'content-type': 'text/plain' }, body };
-    }
+    if (launcher.hasEphemeral(at.container)) return plain(`${NO_EPHEMERAL_CONTAINERS}\n`);
     const source = {
       pod: at.name,
       container: at.container,
@@ -85,19 +81,18 @@ async function answer(
     const accept = (socket: MessageSocket): void => forwardChannels(socket, ports, { target, clock });
     return { status: 101, headers: {}, upgrade: { protocol: CHANNEL_PROTOCOL, accept } };
   }
-  if (isSpdy) return overBytes(request, (socket) => forwardPorts(socket, target, { clock }));
-  if (!request.upgradable || !offered.includes(PORT_FORWARD_PROTOCOL)) {
+  const accept = (socket: MessageSocket): void => forwardPorts(socket, target, { clock });
+  if (isSpdy) return overBytes(request, accept);
+  if (!request.upgradable || !offered.includes(PORT_FORWARD_PROTOCOL))
     throw badRequest(`this needs a WebSocket with the protocol ${PORT_FORWARD_PROTOCOL}`);
-  }
-  return {
-    status: 101,
-    headers: {},
-    upgrade: {
-      protocol: PORT_FORWARD_PROTOCOL,
-      accept: (socket) => forwardPorts(socket, target, { clock }),
-    },
-  };
+  return { status: 101, headers: {}, upgrade: { protocol: PORT_FORWARD_PROTOCOL, accept } };
 }
+
+const plain = (text: string): ApiResponse => ({
+  status: 200,
+  headers: { 'content-type': 'text/plain' },
+  body: text === '' ? NO_BYTES : new TextEncoder().encode(text),
+});
 
 /** The handshake of httpstream, as an external API server speaks it with a kubelet. */
 function overBytes({ upgradeTo = '', headers }: ApiRequest, accept: (socket: MessageSocket) => void): ApiResponse {

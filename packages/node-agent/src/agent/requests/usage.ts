@@ -9,19 +9,6 @@ export interface CpuAndMemory {
   readonly memoryBytes: number;
 }
 
-export interface HostUsage extends CpuAndMemory {
-  readonly availableBytes: number;
-  /** When the host was started, ms since the epoch. */
-  readonly bootedAt: number;
-}
-
-export interface DiskUsage {
-  readonly availableBytes: number;
-  readonly capacityBytes: number;
-  readonly inodes: number;
-  readonly inodesFree: number;
-}
-
 /** What a process has taken, by where it was. */
 export interface ProcessTimes extends CpuAndMemory {
   readonly userNanos: number;
@@ -34,7 +21,7 @@ const PAGE_BYTES = 4096;
 const KIB = 1024;
 
 /** Undefined when /proc does not say. */
-export async function hostUsage(): Promise<HostUsage | undefined> {
+export async function hostUsage() {
   try {
     return parseHost(await readFile('/proc/stat', 'latin1'), await readFile('/proc/meminfo', 'latin1'));
   } catch {
@@ -43,7 +30,7 @@ export async function hostUsage(): Promise<HostUsage | undefined> {
 }
 
 /** Reads /proc/stat and /proc/meminfo. */
-export function parseHost(stat: string, memory: string): HostUsage | undefined {
+export function parseHost(stat: string, memory: string) {
   const ticks = /^cpu +([\d ]+)$/m.exec(stat)?.[1]?.split(' ').map(Number);
   const booted = /^btime (\d+)$/m.exec(stat)?.[1];
   const kib = (name: string): number => Number(new RegExp(`^${name}: +(\\d+) kB$`, 'm').exec(memory)?.[1]);
@@ -55,6 +42,7 @@ export function parseHost(stat: string, memory: string): HostUsage | undefined {
     cpuNanos: busy * TICK_NANOS,
     memoryBytes: (total - available) * KIB,
     availableBytes: available * KIB,
+    /** When the host was started, ms since the epoch. */
     bootedAt: Number(booted) * 1000,
   };
 }
@@ -88,7 +76,7 @@ export function parseProcess(text: string): (ProcessTimes & { readonly startTime
 }
 
 /** Of the file system that a directory lies on; undefined when it is not there. */
-export async function diskUsage(directory: string): Promise<DiskUsage | undefined> {
+export async function diskUsage(directory: string) {
   try {
     const { bsize, blocks, bavail, files, ffree } = await statfs(directory);
     return { availableBytes: bavail * bsize, capacityBytes: blocks * bsize, inodes: files, inodesFree: ffree };

@@ -27,16 +27,11 @@ const MAX_PICTURES = 4;
 
 const ACTIVE = 'Active VNC connection. Request denied.';
 
-/** The hold of one client on a screen. */
-interface Session {
-  end(reason: string): void;
-}
-
 /** What an agent is asked about the screen of one guest; `hasScreen` says whether it was started with one. */
 export type ScreenOwner = Pick<Guest, 'hasScreen' | 'signal' | 'qmp'>;
 
-/** Who has the screen of each guest. */
-const sessions = new WeakMap<ScreenOwner, Session>();
+/** What ends the hold of the client that has the screen of a guest. */
+const sessions = new WeakMap<ScreenOwner, (reason: string) => void>();
 
 interface VncOptions {
   readonly directory: string;
@@ -56,17 +51,15 @@ export async function openVnc(guest: ScreenOwner, options: VncOptions): Promise<
   if (preserveSession && sessions.has(guest)) throw serviceUnavailable(ACTIVE);
   let client: MessageSocket | undefined;
   let line: Socket | undefined;
-  const session: Session = {
-    end(reason) {
-      client?.close(NORMAL, reason);
-      line?.destroy();
-    },
+  const end = (reason: string): void => {
+    client?.close(NORMAL, reason);
+    line?.destroy();
   };
   const release = (): void => {
-    if (sessions.get(guest) === session) sessions.delete(guest);
+    if (sessions.get(guest) === end) sessions.delete(guest);
   };
   // Of two that both leave others alone, one comes first.
-  if (preserveSession) sessions.set(guest, session);
+  if (preserveSession) sessions.set(guest, end);
   try {
     line = await connectUnix(join(directory, VM_FILES.vnc), { clock, timeoutMs: CONNECT_MS, signal });
   } catch (error) {
@@ -75,7 +68,7 @@ export async function openVnc(guest: ScreenOwner, options: VncOptions): Promise<
     throw unreachable(error);
   }
   const open = line;
-  const guestEnded = (): void => session.end('the guest has ended');
+  const guestEnded = (): void => end('the guest has ended');
   guest.signal.addEventListener('abort', guestEnded, { once: true });
   const unclaimed = clock.schedule(CLAIM_MS, () => open.destroy());
   open.on('error', () => {});
@@ -88,10 +81,10 @@ export async function openVnc(guest: ScreenOwner, options: VncOptions): Promise<
   return (socket) => {
     unclaimed();
     const before = sessions.get(guest);
-    if (preserveSession && before !== undefined && before !== session) open.destroy();
+    if (preserveSession && before !== undefined && before !== end) open.destroy();
     if (open.destroyed) return socket.close(TRY_AGAIN_LATER, before === undefined ? 'QEMU has hung up' : ACTIVE);
-    if (before !== session) before?.end('another client has taken over the screen');
-    sessions.set(guest, session);
+    if (before !== end) before?.('another client has taken over the screen');
+    sessions.set(guest, end);
     client = socket;
     tunnel(socket, open, { clock });
   };
