@@ -6,7 +6,7 @@
 import { X509Certificate } from 'node:crypto';
 import { connect, type TLSSocket } from 'node:tls';
 import type { Clock } from '@coracle/runtime/clock/clock';
-import { awaitConnection } from './await-connection.ts';
+import { awaitConnection } from '../qmp/await-connection.ts';
 
 /** What an agent proves its node's name with. */
 export interface PeerIdentity {

@@ -6,7 +6,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { createConnection, type Socket } from 'node:net';
 import { basename, dirname } from 'node:path';
 import type { Clock } from '@coracle/runtime/clock/clock';
-import { awaitConnection } from '../network/await-connection.ts';
+import { awaitConnection } from './await-connection.ts';
 
 const MAX_SUN_PATH = 107;
 
