@@ -1,7 +1,7 @@
 /** What an agent is made with. */
 
 import type { Client } from '@coracle/client/client';
-import type { NodeFacts, SmbiosConfig } from '@coracle/kubevirt/rules/machine/machine-plan';
+import type { NodeFacts } from '@coracle/kubevirt/rules/machine/machine-plan';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
 import type { Fills } from '../fill/fills.ts';
@@ -30,15 +30,11 @@ export interface AgentOptions {
   readonly servingPort?: number;
   /** PEM of the CA that the serving certificate chains to, published on the Node for virt-api to trust. */
   readonly servingCa?: string;
-  /** More labels for the Node. */
-  readonly labels?: Readonly<Record<string, string>>;
   /** What the node offers; default: what the host has. */
   readonly cpus?: number;
   readonly memoryBytes?: number;
   /** Agents of this host between which its cores, memory and disk are divided; 1 when absent. */
   readonly share?: number;
-  /** Default: what the cluster's KubeVirt object says. */
-  readonly smbios?: SmbiosConfig;
   /** Directories below which hostDisk images may lie; none = the feature is off. */
   readonly hostDiskRoots?: readonly string[];
   /** Guests may have ports of their address under their own number, where a VMI asks for it. */

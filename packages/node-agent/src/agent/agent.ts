@@ -126,7 +126,7 @@ export function createAgent(config: AgentConfig): Agent {
     start,
     sending: () => launchers.sending(),
     measured,
-    handler: nodeHandler({ ...config, log }, { launchers, host, measured, pods: () => followed?.pods() ?? [] }),
+    handler: nodeHandler({ ...config, log }, host, { launchers, measured, pods: () => followed?.pods() ?? [] }),
     stopping: () => launchers.stopping(),
     forceStop: () => launchers.forceStop(),
     async stop({ keepVms }) {
@@ -159,17 +159,8 @@ function onceIn<T>(ms: number, clock: Clock, ask: () => Promise<T>): () => Promi
 /** Who may ask what of this node. */
 function nodeHandler(
   { client, nodeName, dataDir, clock, log, options = {} }: AgentConfig,
-  {
-    launchers,
-    host,
-    measured,
-    pods,
-  }: {
-    readonly launchers: LauncherSet;
-    readonly host: AgentHost;
-    readonly measured: Agent['measured'];
-    readonly pods: FollowedObjects['pods'];
-  },
+  host: AgentHost,
+  { launchers, measured, pods }: { launchers: LauncherSet } & Pick<Agent, 'measured'> & Pick<FollowedObjects, 'pods'>,
 ): ApiHandler {
   const allowed = new Set(options.allowedClients ?? []);
   const serverAccess = options.asKubelet ? createServerAccess({ client, nodeName, clock, log }) : undefined;

@@ -4,7 +4,7 @@ import type { ReadonlyNode, ReadonlyPod } from '@coracle/apimachinery/types/type
 import type { Client } from '@coracle/client/client';
 import type { EventRecorder } from '@coracle/client/events/recorder';
 import type { PodResizeDecision } from '@coracle/kubevirt/rules/live-update/pod-resize';
-import type { NodeFacts, SmbiosConfig } from '@coracle/kubevirt/rules/machine/machine-plan';
+import type { NodeFacts } from '@coracle/kubevirt/rules/machine/machine-plan';
 import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
 import type { ImageStore } from '../image/image-store.ts';
@@ -25,8 +25,6 @@ export interface AgentEnvironment {
   readonly signal: AbortSignal;
   readonly bootId: string;
   readonly binary: string;
-  /** Instead of what the cluster says. */
-  readonly smbios?: SmbiosConfig;
   /** What this node proves its name to others with; without it, and while it cannot, no guest comes or goes as it runs. */
   readonly peer?: PeerIdentity;
   /** Whether this node can give a Pod on it what it asks for now. What it said 'fits' to is taken. */

@@ -3,16 +3,11 @@
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import type { Client } from '@coracle/client/client';
 import { KUBEVIRTS } from '@coracle/kubevirt/kinds/kinds';
-import { DEFAULT_SMBIOS, type SmbiosConfig } from '@coracle/kubevirt/rules/machine/machine-plan';
-import { type PodSizing, podSizingOf } from '@coracle/kubevirt/rules/machine-defaults/cluster-config';
-
-export interface ClusterSettings {
-  readonly smbios: SmbiosConfig;
-  readonly podSizing: PodSizing;
-}
+import { DEFAULT_SMBIOS } from '@coracle/kubevirt/rules/machine/machine-plan';
+import { podSizingOf } from '@coracle/kubevirt/rules/machine-defaults/cluster-config';
 
 /** Asks the API. A cluster without such an object, or one that we may not read, has the defaults. Throws ApiError. */
-export async function clusterSettings(client: Client, signal: AbortSignal): Promise<ClusterSettings> {
+export async function clusterSettings(client: Client, signal: AbortSignal) {
   const list = await client.list(KUBEVIRTS, { signal }).catch((error: unknown) => {
     if (error instanceof ApiError && (error.code === 403 || error.code === 404)) return undefined;
     throw error;

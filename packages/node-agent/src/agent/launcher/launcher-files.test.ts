@@ -64,7 +64,6 @@ test('the next launcher of a VM begins with its files once the earlier one, whos
     bootId: 'b',
     vmsDirectory,
     addressesDirectory: vmsDirectory,
-    smbios: {},
     get facts() {
       found.push(existsSync(directory));
       throw new PlanError('as far as this test goes');

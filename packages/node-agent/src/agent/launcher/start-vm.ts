@@ -77,10 +77,9 @@ export async function prepareVm(
   resume?: Resume,
 ): Promise<PreparedVm> {
   const { vmi, pod, signal } = request;
-  const cluster = await clusterSettings(environment.client, signal);
-  const smbios = environment.smbios ?? cluster.smbios;
+  const { smbios, podSizing } = await clusterSettings(environment.client, signal);
   const plan = machinePlan(vmi, environment.facts, { smbios, serialLog: logsSerialConsole(pod) });
-  const short = podShortfall(pod, vmi, { memoryBytes: plan.memoryBytes, ...cluster.podSizing });
+  const short = podShortfall(pod, vmi, { memoryBytes: plan.memoryBytes, ...podSizing });
   if (short !== undefined) throw new Error(`the guest is not started, its pod is too small for it: ${short}`);
   if (plan.tpm && !tpmFacts().tpm)
     throw new Error(`the guest has a TPM, and this node has no emulator for one: install ${TPM_PROGRAM}`);

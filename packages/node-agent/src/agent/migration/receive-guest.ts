@@ -174,23 +174,14 @@ async function takeStream(
   const { vmi, pod } = launcher;
   if (!vmi || !pod) throw new Error('the pod is gone');
   const plan = movedPlan(hello.plan, prepared.plan);
+  const { wasRunning } = hello;
+  const volumes = { ...prepared.volumes, disks: arrivedDisks(hello, prepared.volumes.disks) };
   const { record, guest } = await spawnVm(environment, {
     vmi,
     pod,
-    prepared: {
-      ...prepared,
-      plan,
-      volumes: { ...prepared.volumes, disks: arrivedDisks(hello, prepared.volumes.disks) },
-    },
+    prepared: { ...prepared, plan, volumes },
     address: options.address,
-    migration: {
-      role: 'target',
-      phase: 'receiving',
-      uid,
-      peerNode: sourceNode,
-      wasRunning: hello.wasRunning,
-      sharesAddress,
-    },
+    migration: { role: 'target', phase: 'receiving', uid, peerNode: sourceNode, wasRunning, sharesAddress },
     onChange: () => launcher.changed(),
     onRecord: (written) => {
       launcher.record = written;
@@ -246,9 +237,7 @@ async function takeStream(
       watching.release();
     }
     const { stoppedAt, postCopy } = sent;
-    if (postCopy) {
-      launcher.record = { ...record, migration: { ...(record.migration as TargetRecord), postCopy } };
-    }
+    if (postCopy) launcher.record = { ...record, migration: { ...(record.migration as TargetRecord), postCopy } };
     if (mirrored.length > 0) await qmp.execute('nbd-server-stop');
     return { guest, stoppedAt: hello.bootId === environment.bootId ? stoppedAt : undefined };
   } finally {

@@ -61,14 +61,11 @@ export async function sendGuest(launcher: LauncherState, guest: Guest, outgoing:
     return await settle(launcher, guest, { outgoing, undo });
   } catch (error) {
     environment.signal.throwIfAborted();
-    const reason = (life.signal.aborted ? (life.signal.reason as Error) : (error as Error)) as Error;
+    const reason = (life.signal.aborted ? life.signal.reason : error) as Error;
     launcher.log.warn('migration failed', { migration: outgoing.uid, error: reason.message });
     watching = false;
-    return await settle(launcher, guest, {
-      outgoing,
-      undo,
-      failure: { reason: reason.message, aborted: reason instanceof Aborted },
-    });
+    const failure = { reason: reason.message, aborted: reason instanceof Aborted };
+    return await settle(launcher, guest, { outgoing, undo, failure });
   } finally {
     watching = false;
     launcher.changed();
@@ -118,12 +115,10 @@ async function transfer(launcher: LauncherState, moving: Transfer): Promise<void
   const stop = createLinkedController(signal);
   void control.closed.then(() => stop.abort(new Error('the connection to the target node was lost')));
   const events = followEvents(guest, clock);
-  const onNoPostCopy = (why: string): void =>
-    launcher.event(
-      'Warning',
-      'PostCopyNotPossible',
-      `post-copy is allowed and not possible, the migration goes on without it: ${why}`,
-    );
+  const onNoPostCopy = (why: string): void => {
+    const message = `post-copy is allowed and not possible, the migration goes on without it: ${why}`;
+    launcher.event('Warning', 'PostCopyNotPossible', message);
+  };
   const heard = async <T extends TargetMessage['type']>(type: T): Promise<Extract<TargetMessage, { type: T }>> => {
     const message = await abortable(control.next(), signal);
     if (message?.type === 'released') throw new Error(`the target gave up: ${message.reason}`);
@@ -159,14 +154,8 @@ async function transfer(launcher: LauncherState, moving: Transfer): Promise<void
     }
 
     // On disk before QEMU gets any command: from here on there is something to undo.
-    await enter(launcher, {
-      role: 'source',
-      phase: 'sending',
-      uid: migration,
-      peerNode: outgoing.targetNode,
-      wasRunning,
-      sharesAddress,
-    });
+    const peerNode = outgoing.targetNode;
+    await enter(launcher, { role: 'source', phase: 'sending', uid: migration, peerNode, wasRunning, sharesAddress });
     const now = clock.now();
     await report(launcher, (vmi) => sourceStarted(vmi, migration, now));
     for (const [name, service, channel] of [
@@ -218,12 +207,8 @@ async function copyFile(
 ): Promise<void> {
   const found = await stat(file.path).catch(() => undefined);
   if (!found) return;
-  const socket = await file.dial(DISK_SERVICE, {
-    channel: 'file',
-    migration: file.migration,
-    name: file.name,
-    size: found.size,
-  });
+  const { migration, name } = file;
+  const socket = await file.dial(DISK_SERVICE, { channel: 'file', migration, name, size: found.size });
   const answer = new Promise<string>((resolve) => {
     let text = '';
     socket.on('data', (chunk: Buffer) => {
