@@ -87,12 +87,7 @@ function fieldOf(
   if (!isSpecial(schema) && !WRAPPED_LISTS.has(name)) {
     if (schema.type === 'array') return { kind: 'list', property, codec: codecOf(schema.items ?? {}) };
     if (typeof schema.additionalProperties === 'object') {
-      const codec = codecOf(schema.additionalProperties);
-      const entry: MessagePlan = new Map([
-        [1, { kind: 'one', property: 'key', codec: STRING, keepZero: true }],
-        [2, { kind: 'one', property: 'value', codec, keepZero: true }],
-      ]);
-      return { kind: 'map', property, codec, entry };
+      return { kind: 'map', property, codec: codecOf(schema.additionalProperties) };
     }
   }
   return { kind: 'one', property, codec: codecOf(schema), keepZero };

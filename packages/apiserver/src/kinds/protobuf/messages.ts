@@ -13,8 +13,8 @@ interface Site {
 /** Reads up to `end` into `target` and returns it. Throws an Error when the bytes do not fit the plan, or nest too deep. */
 export const readMessage = (input: WireInput, site: Site): JsonObject => input.nested(() => readFields(input, site));
 
-/** The same for what is no level of its own: a map entry, or a type that is one value in JSON. */
-export function readFields(input: WireInput, { plan, end, target }: Site): JsonObject {
+/** The same for what is no level of its own: a type that is one value in JSON. */
+function readFields(input: WireInput, { plan, end, target }: Site): JsonObject {
   input.fields(end, (number, wire) => {
     const field = plan.get(number);
     if (field === undefined) input.skip(wire, end);
@@ -52,10 +52,22 @@ function readField(
     list.push(readValue(input, { codec, end }) ?? codec.empty());
   } else {
     input.expectWire(wire, BYTES);
-    const { key = '', value } = readFields(input, { plan: field.entry, end: input.valueEnd(end), target: {} });
     target[property] ??= {};
-    setOwn(target[property] as JsonObject, key as string, value ?? codec.empty());
+    readEntry(input, { codec, end: input.valueEnd(end), target: target[property] as JsonObject });
   }
+}
+
+/** {key=1, value=2}; keys are strings everywhere in the API. */
+function readEntry(input: WireInput, { codec, end, target }: Omit<Site, 'plan'> & { readonly codec: Codec }): void {
+  let key = '';
+  let value: unknown;
+  input.fields(end, (number, wire) => {
+    if (number > 2) return input.skip(wire, end);
+    input.expectWire(wire, number === 1 ? BYTES : codec.wire);
+    if (number === 1) key = input.string(input.valueEnd(end));
+    else value = readValue(input, { codec, end });
+  });
+  setOwn(target, key, value ?? codec.empty());
 }
 
 function readValue(

@@ -27,8 +27,7 @@ export type MessagePlan = ReadonlyMap<number, WireField>;
 export type WireField =
   | { readonly kind: 'one'; readonly property: string; readonly codec: Codec; readonly keepZero: boolean }
   | { readonly kind: 'list'; readonly property: string; readonly codec: Codec }
-  /** `entry` is {key=1, value=2}; keys are strings everywhere in the API. */
-  | { readonly kind: 'map'; readonly property: string; readonly codec: Codec; readonly entry: MessagePlan }
+  | { readonly kind: 'map'; readonly property: string; readonly codec: Codec }
   /** A Go struct that JSON inlines: its fields are properties of the object around it. */
   | { readonly kind: 'inline'; readonly plan: MessagePlan };
 

@@ -17,7 +17,7 @@ interface PodSummary {
   readonly total: number;
   readonly reason: string;
   /** The statuses of those whose restarts count. */
-  readonly counted: readonly JsonObject[];
+  readonly counted: () => readonly JsonObject[];
 }
 
 function summarizePod(pod: JsonObject): PodSummary {
@@ -32,8 +32,9 @@ function summarizePod(pod: JsonObject): PodSummary {
   // The init container that the Pod is at: the first that has not ended well, and is no sidecar that has started.
   const at = statuses.findIndex((status) => !hasSucceeded(status) && !isStarted(status));
   const reached = at < 0 ? statuses : statuses.slice(0, at + 1);
-  let ready = reached.filter((one) => isStarted(one) && !hasSucceeded(one) && isTrueAt(one, 'ready')).length;
-  let counted: readonly JsonObject[] = reached;
+  let ready = 0;
+  for (const one of reached) if (isStarted(one) && !hasSucceeded(one) && isTrueAt(one, 'ready')) ready++;
+  let counted = (): readonly JsonObject[] => reached;
   let reason = textAt(pod, 'status', 'reason') || phase;
   if (conditionOf(pod, 'PodScheduled')?.['reason'] === 'SchedulingGated') reason = 'SchedulingGated';
   if (at >= 0) reason = `Init:${initReason(statuses[at]!) || `${at}/${initContainers.length}`}`;
@@ -41,7 +42,7 @@ function summarizePod(pod: JsonObject): PodSummary {
     const main = mainProgress(pod, reason);
     reason = main.reason;
     ready += main.ready;
-    counted = [...reached.filter(isSidecar), ...objectsAt(pod, 'status', 'containerStatuses')];
+    counted = () => [...reached.filter(isSidecar), ...objectsAt(pod, 'status', 'containerStatuses')];
   }
   if (valueAt(pod, 'metadata', 'deletionTimestamp') != null) {
     if (textAt(pod, 'status', 'reason') === 'NodeLost') reason = 'Unknown';
@@ -87,7 +88,7 @@ function terminatedReason(terminated: unknown): string {
 
 /** How often containers were restarted, and how long ago the newest ended that was. */
 function restarts(pod: JsonObject, now: number): string {
-  const { counted } = summarizePod(pod);
+  const counted = summarizePod(pod).counted();
   const count = counted.reduce((sum, status) => sum + numberAt(status, 'restartCount'), 0);
   let last = 0;
   for (const status of counted) {
