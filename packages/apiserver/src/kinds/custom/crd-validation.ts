@@ -14,7 +14,7 @@ import { ruleErrors } from './rule-errors.ts';
 import { samePart, VERSION_PARTS, type VersionPart } from './same-parts.ts';
 import { schemaProblems } from './schema-rules.ts';
 import { anySchema, structuralErrors, structuralProblem } from './structural-rules.ts';
-import { rootKeywordErrors, selectableFieldErrors, validateColumn, validateSubresources } from './version-rules.ts';
+import { rootKeywordErrors, selectableFieldErrors } from './version-rules.ts';
 
 /**
  * What is wrong with a definition, in upstream's order; [] when it can be served. On an update whose spec is what it was,
@@ -151,12 +151,8 @@ function partErrors(
     const unchanged = unchangedIn(version, where.before);
     for (const error of openApiErrors(schema, { ...where, path, unchanged })) errors.push(error);
   }
-  if (isHere('subresources')) validateSubresources(errors, version.subresources, `${at}.subresources`);
-  if (isHere('additionalPrinterColumns')) {
-    for (const [i, column] of (version.additionalPrinterColumns ?? []).entries()) {
-      validateColumn(errors, column, `${at}.additionalPrinterColumns[${i}]`);
-    }
-  }
+  const self = Object.fromEntries(VERSION_PARTS.filter(isHere).map((part) => [part, version[part]]));
+  validateByRules(errors, rules.version, { self, at });
   const fields = isHere('selectableFields') ? (version.selectableFields ?? []) : [];
   if (fields.length === 0) return errors;
   const field = `${at}.selectableFields`;

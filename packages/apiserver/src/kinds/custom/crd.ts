@@ -8,19 +8,10 @@ import type * as types from '@coracle/apimachinery/types/types';
 export type RawSchema = Readonly<Record<string, unknown>>;
 
 export type CrdNames = DeepReadonly<types.CustomResourceDefinitionNames>;
-
-export type CrdColumn = DeepReadonly<types.CustomResourceColumnDefinition>;
-
-export type CrdSubresources = DeepReadonly<types.CustomResourceSubresources>;
-
 export type CrdVersion = DeepReadonly<types.CustomResourceDefinitionVersion>;
-
 export type CrdWebhook = DeepReadonly<types.WebhookConversion>;
-
 export type CrdSpec = DeepReadonly<types.CustomResourceDefinitionSpec>;
-
 export type CrdCondition = DeepReadonly<types.Condition>;
-
 export type CrdStatus = DeepReadonly<types.CustomResourceDefinitionStatus>;
 
 /** A definition that has passed validation. */

@@ -76,11 +76,6 @@ function visit(schema: RawSchema, path: string, from: Visit): void {
   }
 }
 
-function withoutDefault(schema: RawSchema): RawSchema {
-  const { default: _own, ...rest } = schema;
-  return rest;
-}
-
 /** The default with the metadata of embedded resources brought into shape; `unpruned` when more than that is unknown. */
 function prunedDefault(schema: RawSchema, node: Schema): { readonly value: unknown; readonly unpruned?: true } {
   const value = cloneJson(schema['default']);
@@ -92,22 +87,21 @@ function prunedDefault(schema: RawSchema, node: Schema): { readonly value: unkno
 
 function errorsOfDefault(schema: RawSchema, field: string, at: Visit): readonly FieldError[] {
   const isRoot = at.isRoot && schema === at.whole;
-  const bare = withoutDefault(schema);
+  const { default: given, ...bare } = schema;
   const node = isRoot ? rootSchemaOf(bare, at.known) : toSchema(bare, at.known);
   if (at.insideMeta) {
-    const why = metadataProblem(schema['default'], at);
-    if (why !== undefined) return [invalid(field, sortMembers(schema['default']), why)];
-    return contentErrors(schema['default'], { node, field, isRoot });
+    const why = metadataProblem(given, at);
+    return why === undefined
+      ? contentErrors(given, { node, field, isRoot })
+      : [invalid(field, sortMembers(given), why)];
   }
   const { value, unpruned } = prunedDefault(schema, node);
   const errors: FieldError[] = [];
   if (unpruned) errors.push(invalid(field, sortMembers(value), 'must not have unknown fields'));
   const place = { path: field, whole: isRoot };
-  const wrong = coerceEmbedded(cloneJson(schema['default']), node, place);
+  const wrong = coerceEmbedded(cloneJson(given), node, place);
   const found = wrong === undefined ? embeddedErrors(value, node, place) : [wrong];
-  const rest = found.length > 0 ? found : contentErrors(value, { node, field, isRoot });
-  for (const error of rest) errors.push(error);
-  return errors;
+  return [...errors, ...(found.length > 0 ? found : contentErrors(value, { node, field, isRoot }))];
 }
 
 /** A default of a part of the metadata is validated in a whole object. */

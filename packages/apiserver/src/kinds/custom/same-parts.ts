@@ -1,6 +1,6 @@
 /**
  * Whether parts of two versions of a definition are the same: what is not said is what is said to be nothing, and empty
- * lists and maps are as good as none. In steps: a schema may have very many nodes.
+ * lists and maps are as good as none.
  */
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
@@ -38,15 +38,16 @@ function sameSchema(a: RawSchema, b: RawSchema): boolean {
   if (below.length === 0) return isSame(a, b);
   const without = new Set(below);
   if (!isSame(butFor(a, without), butFor(b, without))) return false;
-  for (const key of below) {
+  return below.every((key) => {
     const [left, right] = [a[key], b[key]];
     if (Array.isArray(left) && Array.isArray(right) && LISTS.has(key)) {
-      if (!sameList(left, right)) return false;
-    } else if (isJsonObject(left) && isJsonObject(right) && !LISTS.has(key)) {
-      if (!(key === 'properties' ? sameMap(left, right) : sameSchema(left, right))) return false;
-    } else if (!isSame({ [key]: left }, { [key]: right })) return false;
-  }
-  return true;
+      return left.length === right.length && left.every((one, i) => same(one, right[i]));
+    }
+    if (isJsonObject(left) && isJsonObject(right) && !LISTS.has(key)) {
+      return key === 'properties' ? sameMap(left, right) : sameSchema(left, right);
+    }
+    return isSame({ [key]: left }, { [key]: right });
+  });
 }
 
 const LISTS: ReadonlySet<string> = new Set(['allOf', 'anyOf', 'oneOf']);
@@ -58,23 +59,12 @@ const isContainer = (value: unknown): boolean => typeof value === 'object' && va
 const butFor = (schema: RawSchema, keys: ReadonlySet<string>): RawSchema =>
   Object.fromEntries(Object.entries(schema).filter(([key]) => !keys.has(key)));
 
-function sameList(a: readonly unknown[], b: readonly unknown[]): boolean {
-  if (a.length !== b.length) return false;
-  for (const [i, left] of a.entries()) if (!same(left, b[i])) return false;
-  return true;
-}
-
 /** What is no schema is as good as not there. */
 function sameMap(a: RawSchema, b: RawSchema): boolean {
   const names = Object.keys(a).filter((name) => isJsonObject(a[name]));
   if (names.length !== Object.keys(b).filter((name) => isJsonObject(b[name])).length) return false;
-  for (const name of names) {
-    if (!Object.hasOwn(b, name) || !same(a[name], b[name])) return false;
-  }
-  return true;
+  return names.every((name) => Object.hasOwn(b, name) && same(a[name], b[name]));
 }
 
-function same(a: unknown, b: unknown): boolean {
-  if (isJsonObject(a) && isJsonObject(b)) return sameSchema(a, b);
-  return !isJsonObject(a) && !isJsonObject(b);
-}
+const same = (a: unknown, b: unknown): boolean =>
+  isJsonObject(a) && isJsonObject(b) ? sameSchema(a, b) : !isJsonObject(a) && !isJsonObject(b);

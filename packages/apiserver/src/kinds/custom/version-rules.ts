@@ -1,25 +1,9 @@
-/** Rules of one version of a definition beside its schema: subresources, columns, selectable fields. */
+/** Rules of one version of a definition beside its schema and `definition-rules.json`: selectable fields, the root of a schema with a status. */
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { duplicate, invalid, required, tooMany } from '@coracle/apimachinery/validation/field-errors';
-import { validateByRules } from '../builtin/validation/table-rules.ts';
-import type { CrdColumn, CrdSubresources, RawSchema } from './crd.ts';
-import rules from './definition-rules.json' with { type: 'json' };
+import type { RawSchema } from './crd.ts';
 import { findFieldPath } from './field-path.ts';
 import { typeText } from './structural-rules.ts';
-
-/** Adds what is wrong with a printer column. Its path is reported by the name that the older versions of the API give it. */
-export const validateColumn = (errors: FieldError[], column: CrdColumn, at: string): void =>
-  validateByRules(errors, rules.column, { self: column, at });
-
-/** Adds what is wrong with the paths of the scale subresource. */
-export function validateSubresources(
-  errors: FieldError[],
-  subresources: CrdSubresources | undefined,
-  at: string,
-): void {
-  const scale = subresources?.scale;
-  if (scale !== undefined) validateByRules(errors, rules.scale, { self: scale, at: `${at}.scale` });
-}
 
 const MAX_SELECTABLE_FIELDS = 8;
 
