@@ -51,29 +51,12 @@ export function bodyKind(gvk: GroupVersionKind): ResourceInfo | undefined {
   if (found !== undefined) return found;
   const schema = schemaOf(OLDER[key] ?? gvk);
   if (schema === undefined) return undefined;
-  const info = toInfo(gvk, { schema, setDefaults: DEFAULTS[key] });
-  known.set(key, info);
-  return info;
-}
-
-function schemaOf(gvk: GroupVersionKind): Schema | undefined {
-  const name = builtinTypeName(gvk);
-  if (name !== undefined) return builtinSchema(name);
-  return gvk.group === '' && Object.hasOwn(OPTIONS, gvk.kind) ? OPTIONS[gvk.kind] : undefined;
-}
-
-function toInfo(
-  { group, version, kind }: GroupVersionKind,
-  {
-    schema,
-    setDefaults,
-  }: { readonly schema: Schema; readonly setDefaults: ((object: JsonObject) => void) | undefined },
-): ResourceInfo {
-  return {
-    group,
-    version,
-    kind,
-    listKind: `${kind}List`,
+  const setDefaults = DEFAULTS[key];
+  const info: ResourceInfo = {
+    group: gvk.group,
+    version: gvk.version,
+    kind: gvk.kind,
+    listKind: `${gvk.kind}List`,
     resource: '',
     singular: '',
     namespaced: true,
@@ -91,4 +74,12 @@ function toInfo(
       },
     }),
   };
+  known.set(key, info);
+  return info;
+}
+
+function schemaOf(gvk: GroupVersionKind): Schema | undefined {
+  const name = builtinTypeName(gvk);
+  if (name !== undefined) return builtinSchema(name);
+  return gvk.group === '' && Object.hasOwn(OPTIONS, gvk.kind) ? OPTIONS[gvk.kind] : undefined;
 }

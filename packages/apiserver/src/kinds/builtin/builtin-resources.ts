@@ -3,6 +3,7 @@ import { apiVersionOf, type GroupVersionKind } from '@coracle/apimachinery/meta/
 import type { Schema } from '@coracle/apimachinery/schema/schema';
 import { builtinSchema, builtinTypeName } from '@coracle/apimachinery/types/builtin-types';
 import type { PrinterColumn, ResourceInfo, SubresourceInfo } from '@coracle/apimachinery/types/resource';
+import type { ResourceName } from '@coracle/apimachinery/types/strategy';
 import { cellsOf, rowsOf } from './columns/cells.ts';
 import table from './resources.generated.json' with { type: 'json' };
 import { selectableFieldsOf } from './selectable-fields.ts';
@@ -59,14 +60,8 @@ export function builtinResources(): readonly ResourceInfo[] {
 }
 
 /** One built-in resource, by plural name. */
-export const builtinResource = (name: {
-  readonly group: string;
-  readonly version: string;
-  readonly resource: string;
-}): ResourceInfo | undefined =>
-  builtinResources().find(
-    (info) => info.group === name.group && info.version === name.version && info.resource === name.resource,
-  );
+export const builtinResource = ({ group, version, resource }: ResourceName): ResourceInfo | undefined =>
+  builtinResources().find((info) => info.group === group && info.version === version && info.resource === resource);
 
 function toResourceInfo(row: ResourceRow, { group, version }: { group: string; version: string }): ResourceInfo {
   const [resource = '', singular = '', kind = ''] = row.names.split(' ');

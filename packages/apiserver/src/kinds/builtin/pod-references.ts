@@ -16,42 +16,32 @@ export const nodeNameOf = (pod: Readonly<KubeObject>): string => (pod as PodPart
 /** Reads them all. */
 export function podReferences(pod: Readonly<KubeObject>): PodReferences {
   const { spec = {} } = pod as PodParts;
-  const secrets = new Set<string>();
-  const configmaps = new Set<string>();
-  const claims = new Set<string>();
-  const add = (names: Set<string>, name: string | undefined): void => {
-    if (name) names.add(name);
-  };
-  for (const secret of spec.imagePullSecrets ?? []) add(secrets, secret.name);
-  for (const container of [
-    ...(spec.initContainers ?? []),
-    ...(spec.containers ?? []),
-    ...(spec.ephemeralContainers ?? []),
-  ]) {
-    for (const { valueFrom } of container.env ?? []) {
-      add(secrets, valueFrom?.secretKeyRef?.name);
-      add(configmaps, valueFrom?.configMapKeyRef?.name);
-    }
-    for (const from of container.envFrom ?? []) {
-      add(secrets, from.secretRef?.name);
-      add(configmaps, from.configMapRef?.name);
-    }
-  }
-  for (const volume of spec.volumes ?? []) {
-    add(secrets, volume.secret?.secretName);
-    add(configmaps, volume.configMap?.name);
-    for (const source of volume.projected?.sources ?? []) {
-      add(secrets, source.secret?.name);
-      add(configmaps, source.configMap?.name);
-    }
-    add(claims, volume.persistentVolumeClaim?.claimName);
-    // A generic ephemeral volume's claim is named after Pod and volume.
-    if (volume.ephemeral) add(claims, `${pod.metadata.name}-${volume.name}`);
-  }
+  const { initContainers = [], containers = [], ephemeralContainers = [], imagePullSecrets = [], volumes = [] } = spec;
+  const all = [...initContainers, ...containers, ...ephemeralContainers];
+  const values = all.flatMap(({ env = [] }) => env.map(({ valueFrom }) => valueFrom));
+  const envFrom = all.flatMap((container) => container.envFrom ?? []);
+  const projected = volumes.flatMap((volume) => volume.projected?.sources ?? []);
   return {
-    secrets,
-    configmaps,
-    persistentvolumeclaims: claims,
-    serviceaccounts: new Set(spec.serviceAccountName ? [spec.serviceAccountName] : []),
+    secrets: namesIn([
+      ...imagePullSecrets.map((secret) => secret.name),
+      ...values.map((from) => from?.secretKeyRef?.name),
+      ...envFrom.map((from) => from.secretRef?.name),
+      ...volumes.map((volume) => volume.secret?.secretName),
+      ...projected.map((source) => source.secret?.name),
+    ]),
+    configmaps: namesIn([
+      ...values.map((from) => from?.configMapKeyRef?.name),
+      ...envFrom.map((from) => from.configMapRef?.name),
+      ...[...volumes, ...projected].map((holder) => holder.configMap?.name),
+    ]),
+    persistentvolumeclaims: namesIn([
+      ...volumes.map((volume) => volume.persistentVolumeClaim?.claimName),
+      // A generic ephemeral volume's claim is named after Pod and volume.
+      ...volumes.map(({ ephemeral, name }) => (ephemeral ? `${pod.metadata.name}-${name}` : undefined)),
+    ]),
+    serviceaccounts: namesIn([spec.serviceAccountName]),
   };
 }
+
+const namesIn = (names: readonly (string | undefined)[]): ReadonlySet<string> =>
+  new Set(names.filter((name): name is string => name !== undefined && name !== ''));

@@ -11,11 +11,6 @@ const text =
 const texts = (...paths: string[]): Record<string, Reader> =>
   Object.fromEntries(paths.map((path) => [path, text(path)]));
 
-const flag =
-  (path: string): Reader =>
-  (object) =>
-    String(isTrueAt(object, ...path.split('.')));
-
 const OBJECT_FIELDS = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'];
 
 /** Reads the first of two paths that holds text: core and events.k8s.io spell the same fields differently. */
@@ -39,19 +34,17 @@ function eventFields(object: string, source: string): Record<string, Reader> {
   };
 }
 
-const podIps: Reader = (pod) =>
-  objectsAt(pod, 'status', 'podIPs')
-    .map((entry) => textAt(entry, 'ip'))
-    .join(',');
-
 const FIELDS: Readonly<Record<string, Readonly<Record<string, Reader>>>> = {
   pods: {
     ...texts('spec.nodeName', 'spec.restartPolicy', 'spec.schedulerName', 'spec.serviceAccountName'),
     ...texts('status.phase', 'status.podIP', 'status.nominatedNodeName'),
-    'spec.hostNetwork': flag('spec.hostNetwork'),
-    'status.podIPs': podIps,
+    'spec.hostNetwork': (pod) => String(isTrueAt(pod, 'spec', 'hostNetwork')),
+    'status.podIPs': (pod) =>
+      objectsAt(pod, 'status', 'podIPs')
+        .map((entry) => textAt(entry, 'ip'))
+        .join(','),
   },
-  nodes: { 'spec.unschedulable': flag('spec.unschedulable') },
+  nodes: { 'spec.unschedulable': (node) => String(isTrueAt(node, 'spec', 'unschedulable')) },
   namespaces: { ...texts('status.phase'), name: text('metadata.name') },
   secrets: texts('type'),
   services: texts('spec.clusterIP', 'spec.type'),

@@ -7,6 +7,7 @@ import type { FieldError } from '@coracle/apimachinery/meta/status';
 import { parseQuantity, QuantityError } from '@coracle/apimachinery/quantity/quantity';
 import type { Schema } from '@coracle/apimachinery/schema/schema';
 import { isObject } from '@coracle/apimachinery/types/read-value';
+import { invalid } from '@coracle/apimachinery/validation/field-errors';
 
 const holds = new WeakMap<Schema, boolean>();
 
@@ -26,35 +27,6 @@ export function holdsQuantity(schema: Schema): boolean {
     Object.values(schema.properties ?? {}).some(holdsQuantity);
   holds.set(schema, found);
   return found;
-}
-
-type Visit = (value: string | number, path: string) => void;
-
-function walk(value: unknown, schema: Schema, at: { path: string; visit: Visit }): void {
-  if (!holdsQuantity(schema)) return;
-  if (isQuantity(schema)) {
-    if (typeof value === 'string' || typeof value === 'number') at.visit(value, at.path);
-    return;
-  }
-  const { visit, path } = at;
-  if (Array.isArray(value)) {
-    const { items } = schema;
-    if (items === undefined) return;
-    for (const [i, item] of value.entries()) walk(item, items, { path: `${path}[${i}]`, visit });
-  } else if (isObject(value)) {
-    for (const key of Object.keys(value)) {
-      const next = memberOf(schema, key, path);
-      if (next !== undefined) walk(value[key], next.schema, { path: next.path, visit });
-    }
-  }
-}
-
-function memberOf(schema: Schema, key: string, path: string): { schema: Schema; path: string } | undefined {
-  const named = schema.properties?.[key];
-  const extra = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined;
-  const next = named ?? extra;
-  if (next === undefined) return undefined;
-  return { schema: next, path: named === undefined ? `${path}[${key}]` : path === '' ? key : `${path}.${key}` };
 }
 
 /** True when every text that ought to be a quantity is one: nearly always, and asked on every write, so without paths. */
@@ -77,32 +49,46 @@ function areQuantities(value: unknown, schema: Schema): boolean {
   return true;
 }
 
-function isAmount(value: unknown): boolean {
-  if (typeof value !== 'string' && typeof value !== 'number') return true;
+const isAmount = (value: unknown): boolean => amountProblem(value) === undefined;
+
+/** Why a text or number is no quantity; what is neither is refused as such. */
+function amountProblem(value: unknown): string | undefined {
+  if (typeof value !== 'string' && typeof value !== 'number') return undefined;
   try {
     parseQuantity(String(value));
-    return true;
+    return undefined;
   } catch (error) {
-    if (error instanceof QuantityError) return false;
+    if (error instanceof QuantityError) return error.message;
     throw error;
   }
 }
 
 /** One error for each text that is no quantity. */
 export function quantityErrors(object: Readonly<Record<string, unknown>>, schema: Schema): FieldError[] {
-  if (areQuantities(object, schema)) return [];
   const errors: FieldError[] = [];
-  walk(object, schema, { path: '', visit: collector(errors) });
+  if (!areQuantities(object, schema)) collect(errors, object, { schema, path: '' });
   return errors;
 }
 
-const collector =
-  (errors: FieldError[]): Visit =>
-  (value, path) => {
-    try {
-      parseQuantity(String(value));
-    } catch (error) {
-      if (!(error instanceof QuantityError)) throw error;
-      errors.push({ type: 'FieldValueInvalid', field: path, value, detail: error.message });
+function collect(
+  errors: FieldError[],
+  value: unknown,
+  { schema, path }: { readonly schema: Schema; readonly path: string },
+): void {
+  if (!holdsQuantity(schema)) return;
+  const { items, properties, additionalProperties: extra } = schema;
+  if (isQuantity(schema)) {
+    const problem = amountProblem(value);
+    if (problem !== undefined) errors.push(invalid(path, value, problem));
+  } else if (Array.isArray(value)) {
+    for (const [i, item] of items ? value.entries() : [])
+      collect(errors, item, { schema: items!, path: `${path}[${i}]` });
+  } else if (isObject(value)) {
+    for (const key of Object.keys(value)) {
+      const named = properties?.[key];
+      const below = path === '' ? key : `${path}.${key}`;
+      if (named !== undefined) collect(errors, value[key], { schema: named, path: below });
+      else if (typeof extra === 'object') collect(errors, value[key], { schema: extra, path: `${path}[${key}]` });
     }
-  };
+  }
+}

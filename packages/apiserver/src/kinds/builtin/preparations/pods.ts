@@ -33,30 +33,23 @@ function markGated(pod: Record<string, unknown>, now: number): void {
   pod['status'] = { ...objectAt(pod, 'status'), conditions: [...conditions, gated] };
 }
 
+const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
+const PREFERRED = 'preferredDuringSchedulingIgnoredDuringExecution';
+
 /** Values of the labels that terms and constraints name by key go into their selectors. */
 function mergeLabelKeys(pod: Record<string, unknown>): void {
   const labels = objectAt(pod, 'metadata', 'labels');
-  const spec: Record<string, unknown> = { ...objectAt(pod, 'spec') };
   const merged = (term: unknown): unknown => (isObject(term) ? withLabelKeys(term, labels) : term);
-  if (Array.isArray(spec['topologySpreadConstraints'])) {
-    spec['topologySpreadConstraints'] = spec['topologySpreadConstraints'].map(merged);
-  }
+  const preferred = (item: unknown): unknown =>
+    isObject(item) ? { ...item, podAffinityTerm: merged(item['podAffinityTerm']) } : item;
+  const withList = (holder: JsonObject, list: string, change: (item: unknown) => unknown): JsonObject =>
+    Array.isArray(holder[list]) ? { ...holder, [list]: holder[list].map(change) } : holder;
+  const spec = { ...withList(objectAt(pod, 'spec'), 'topologySpreadConstraints', merged) };
   if (isObject(spec['affinity'])) {
     const affinity: Record<string, unknown> = { ...spec['affinity'] };
     for (const name of ['podAffinity', 'podAntiAffinity']) {
       const part = affinity[name];
-      if (!isObject(part)) continue;
-      const required = part['requiredDuringSchedulingIgnoredDuringExecution'];
-      const preferred = part['preferredDuringSchedulingIgnoredDuringExecution'];
-      affinity[name] = {
-        ...part,
-        ...(Array.isArray(required) && { requiredDuringSchedulingIgnoredDuringExecution: required.map(merged) }),
-        ...(Array.isArray(preferred) && {
-          preferredDuringSchedulingIgnoredDuringExecution: preferred.map((item) =>
-            isObject(item) ? { ...item, podAffinityTerm: merged(item['podAffinityTerm']) } : item,
-          ),
-        }),
-      };
+      if (isObject(part)) affinity[name] = withList(withList(part, REQUIRED, merged), PREFERRED, preferred);
     }
     spec['affinity'] = affinity;
   }
@@ -78,20 +71,13 @@ function withLabelKeys(term: JsonObject, labels: JsonObject): JsonObject {
 
 /** Agents of old do not know `observedGeneration`: what they leave out stays, of conditions by type and in order. */
 export function keepObserved(pod: Record<string, unknown>, old: JsonObject): void {
-  const before = new Map<string, number[]>();
-  for (const condition of objectsAt(old, 'status', 'conditions')) {
-    const type = textAt(condition, 'type');
-    const generation = numberAt(condition, 'observedGeneration');
-    const seen = before.get(type);
-    if (seen) seen.push(generation);
-    else before.set(type, [generation]);
-  }
+  const before = Map.groupBy(objectsAt(old, 'status', 'conditions'), (condition) => textAt(condition, 'type'));
   const status: Record<string, unknown> = { ...objectAt(pod, 'status') };
   const observed = numberAt(old, 'status', 'observedGeneration');
   if (numberAt(status, 'observedGeneration') === 0 && observed !== 0) status['observedGeneration'] = observed;
   if (Array.isArray(status['conditions'])) {
     status['conditions'] = status['conditions'].map((condition) => {
-      const kept = before.get(textAt(condition, 'type'))?.shift() ?? 0;
+      const kept = numberAt(before.get(textAt(condition, 'type'))?.shift(), 'observedGeneration');
       if (!isObject(condition) || kept === 0 || numberAt(condition, 'observedGeneration') !== 0) return condition;
       return { ...condition, observedGeneration: kept };
     });

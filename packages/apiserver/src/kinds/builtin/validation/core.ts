@@ -15,7 +15,6 @@ import {
   required,
   validateEach,
 } from '@coracle/apimachinery/validation/field-errors';
-import { checkDataKey } from './data-keys.ts';
 
 const JSON_KEYS: Readonly<Record<string, string>> = {
   'kubernetes.io/dockercfg': '.dockercfg',
@@ -45,6 +44,23 @@ function textOf(encoded: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+const KEY = /^[-._a-zA-Z0-9]+$/;
+const KEY_RULE =
+  "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
+const LONGEST_KEY = 253;
+
+/** What is wrong with a key of a ConfigMap or Secret (validation.IsConfigMapKey). */
+function checkDataKey(key: string): readonly string[] {
+  if (key.length <= LONGEST_KEY && KEY.test(key) && !key.startsWith('.')) return [];
+  const errors: string[] = [];
+  if (key.length > LONGEST_KEY) errors.push(`must be no more than ${LONGEST_KEY} characters`);
+  if (!KEY.test(key)) errors.push(KEY_RULE);
+  if (key === '.') errors.push("must not be '.'");
+  else if (key === '..') errors.push("must not be '..'");
+  else if (key.startsWith('..')) errors.push("must not start with '..'");
+  return errors;
 }
 
 /** ConfigMaps and Secrets hold at most 1 MiB. */

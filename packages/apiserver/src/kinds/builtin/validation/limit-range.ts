@@ -24,23 +24,21 @@ import { checkContainerResourceName, checkResourceName, mayOvercommit } from './
 const TYPES: readonly string[] = ['Pod', 'Container', 'PersistentVolumeClaim'];
 const ONE: Quantity = { nano: 1_000_000_000n, format: 'DecimalSI' };
 
+type BoundName = 'min' | 'max' | 'default' | 'defaultRequest' | 'maxLimitRequestRatio';
 /** The five lists of one limit, by resource. */
-type Bounds = Readonly<
-  Record<'min' | 'max' | 'default' | 'defaultRequest' | 'maxLimitRequestRatio', Quantity | undefined>
->;
+type Bounds = Readonly<Record<BoundName, Quantity | undefined>>;
 
 export function validateLimitRange(object: JsonObject): readonly FieldError[] {
   const errors: FieldError[] = [];
   const seen = new Set<string>();
-  const validateRules = (limit: JsonObject, i: number) => {
+  validateNested(errors, objectsAt(object, 'spec', 'limits'), (limit, i) => {
     const at = `spec.limits[${i}]`;
     const type = textAt(limit, 'type');
     errors.push(...checkType(type, `${at}.type`));
     if (seen.has(type)) errors.push(duplicate(`${at}.type`, type));
     seen.add(type);
     validateLimit(errors, limit, { type, at });
-  };
-  validateNested(errors, objectsAt(object, 'spec', 'limits'), validateRules);
+  });
   return errors;
 }
 
@@ -57,7 +55,7 @@ function validateLimit(
 ): void {
   const checkName = type === 'Pod' || type === 'Container' ? checkContainerResourceName : checkResourceName;
   const names = new Set<string>();
-  function take(list: keyof Bounds): void {
+  function take(list: BoundName): void {
     validateEach(errors, sortedKeys(objectAt(limit, list)), (name) => {
       names.add(name);
       return checkName(name, `${at}.${list}[${name}]`);
@@ -72,20 +70,17 @@ function validateLimit(
       errors.push(forbidden(`${at}.${list}`, "may not be specified when `type` is 'Pod'"));
     }
   }
-  if (type === 'PersistentVolumeClaim') {
-    const { min, max } = boundsOf(limit, 'storage', isPod);
-    if (!min && !max) {
-      const detail = 'either minimum or maximum storage value is required, but neither was provided';
-      errors.push(required(`${at}.limits`, detail));
-    }
+  const { min, max } = boundsOf(limit, 'storage', isPod);
+  if (type === 'PersistentVolumeClaim' && !min && !max) {
+    const detail = 'either minimum or maximum storage value is required, but neither was provided';
+    errors.push(required(`${at}.limits`, detail));
   }
   take('maxLimitRequestRatio');
-  const compare = (name: string): FieldError[] => compareBounds(name, boundsOf(limit, name, isPod), at);
-  validateEach(errors, [...names].sort(), compare);
+  validateEach(errors, [...names].sort(), (name) => compareBounds(name, boundsOf(limit, name, isPod), at));
 }
 
 function boundsOf(limit: JsonObject, name: string, isPod: boolean): Bounds {
-  const of = (list: keyof Bounds): Quantity | undefined => {
+  const of = (list: BoundName): Quantity | undefined => {
     const amounts = objectAt(limit, list);
     return Object.hasOwn(amounts, name) ? readQuantity(amounts[name]) : undefined;
   };
@@ -98,16 +93,10 @@ function boundsOf(limit: JsonObject, name: string, isPod: boolean): Bounds {
   };
 }
 
-type BoundName = keyof Bounds;
+type Order = readonly [less: BoundName, more: BoundName, list: BoundName, shown: BoundName, words: string];
 
 /** What may not exceed what, in upstream's order; the list that is named then, and whose value is shown: a bound, or what breaks it. */
-const ORDERS: readonly (readonly [
-  less: BoundName,
-  more: BoundName,
-  list: BoundName,
-  shown: BoundName,
-  words: string,
-])[] = [
+const ORDERS: readonly Order[] = [
   ['min', 'max', 'min', 'min', 'min value|max value'],
   ['min', 'defaultRequest', 'defaultRequest', 'defaultRequest', 'min value|default request value'],
   ['defaultRequest', 'max', 'defaultRequest', 'defaultRequest', 'default request value|max value'],

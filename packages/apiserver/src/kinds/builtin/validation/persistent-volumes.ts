@@ -22,20 +22,17 @@ import { successorOf } from '../warnings/core.ts';
 import { positiveErrors, validateAccessModes } from './claims.ts';
 import { type RuleCheck, validateByRules } from './table-rules.ts';
 import rules from './volume-rules.json' with { type: 'json' };
-import { SECOND_PATHS, SOURCE_PATHS, volumeSourceErrors } from './volume-sources.ts';
-
-/** In the order in which upstream looks for them. */
-const SOURCES = [
-  ...['hostPath', 'gcePersistentDisk', 'awsElasticBlockStore', 'glusterfs', 'flocker', 'nfs', 'rbd', 'quobyte'],
-  ...['cephfs', 'iscsi', 'cinder', 'fc', 'flexVolume', 'azureFile', 'vsphereVolume', 'photonPersistentDisk'],
-  ...['portworxVolume', 'azureDisk', 'scaleIO', 'local', 'storageos', 'csi'],
-];
+import { sourcesOf, volumeSourceErrors } from './volume-sources.ts';
 
 export function validateVolume(volume: JsonObject, old?: JsonObject): readonly FieldError[] {
   const errors: FieldError[] = [];
   const [spec, name] = [objectAt(volume, 'spec'), textAt(volume, 'metadata', 'name')];
   if (old !== undefined && deepEqual(spec, valueAt(old, 'spec'))) return errors;
-  const source: RuleCheck = (errors) => errors.push(...sourceErrors(spec, name));
+  const hasNodes = isObject(valueAt(spec, 'nodeAffinity', 'required'));
+  const beside = (kind: string): FieldError[] =>
+    kind === 'local' && !hasNodes ? [required('spec.nodeAffinity', 'Local volume requires node affinity')] : [];
+  const source: RuleCheck = (errors, _spec, { at }) =>
+    errors.push(...volumeSourceErrors('persistent', spec, { at, name, beside }));
   validateByRules(errors, rules.volume, { self: spec, at: 'spec', name, checks: { ...CHECKS, source } });
   if (old !== undefined) validateUpdate(errors, spec, objectAt(old, 'spec'));
   return errors;
@@ -56,24 +53,10 @@ const CHECKS: Readonly<Record<string, RuleCheck>> = {
   },
 };
 
-function sourceErrors(spec: JsonObject, name: string): FieldError[] {
-  const [kind, ...more] = SOURCES.filter((one) => isObject(valueAt(spec, one)));
-  if (kind === undefined) return [required('spec', 'must specify a volume type')];
-  const source = valueAt(spec, kind) as JsonObject;
-  const at = `spec.${SOURCE_PATHS[kind] ?? kind}`;
-  const errors = volumeSourceErrors('persistent', kind, { source, at, name });
-  const hasNodes = isObject(valueAt(spec, 'nodeAffinity', 'required'));
-  if (kind === 'local' && !hasNodes) errors.push(required('spec.nodeAffinity', 'Local volume requires node affinity'));
-  for (const one of more) {
-    errors.push(forbidden(`spec.${SECOND_PATHS[one] ?? one}`, 'may not specify more than 1 volume type'));
-  }
-  return errors;
-}
-
 const isRoot = (path: string): boolean => path !== '' && path.split('/').every((part) => part === '' || part === '.');
 
 function validateUpdate(errors: FieldError[], spec: JsonObject, before: JsonObject): void {
-  if (!deepEqual(sourcesOf(spec, before), sourcesOf(before, before))) {
+  if (!deepEqual(keptSources(spec, before), keptSources(before, before))) {
     const detail = 'spec.persistentvolumesource is immutable after creation';
     errors.push(forbidden('spec.persistentvolumesource', detail));
   }
@@ -91,9 +74,9 @@ function validateUpdate(errors: FieldError[], spec: JsonObject, before: JsonObje
 }
 
 /** A secret to grow with may be named later. */
-function sourcesOf(spec: JsonObject, before: JsonObject): JsonObject {
+function keptSources(spec: JsonObject, before: JsonObject): JsonObject {
   const sources: Record<string, unknown> = {};
-  for (const name of SOURCES) if (isObject(valueAt(spec, name))) sources[name] = valueAt(spec, name);
+  for (const name of sourcesOf('persistent', spec)) sources[name] = spec[name];
   const grows = isObject(valueAt(before, 'csi', 'controllerExpandSecretRef'));
   if (isObject(sources['csi']) && !grows) sources['csi'] = { ...sources['csi'], controllerExpandSecretRef: undefined };
   return sources;

@@ -26,32 +26,20 @@ import { legacyAddressProblem } from './strict-addresses.ts';
 
 const SYSTEM_CONDITIONS = new Set(['PodScheduled', 'Ready', 'Initialized']);
 
+/** The class is found out once, on create; the path of conditions is upstream's. */
 function validatePodStatus(errors: FieldError[], pod: JsonObject, old: JsonObject): void {
-  validateConditions(errors, pod);
-  errors.push(...nominationErrors(pod, old), ...qosErrors(pod, old));
-  validateIps(errors, pod, old);
-}
-
-/** The path is upstream's. */
-const validateConditions = (errors: FieldError[], pod: JsonObject): void =>
   validateEach(errors, objectsAt(pod, 'status', 'conditions'), (condition, i) => {
     const type = textAt(condition, 'type');
     if (SYSTEM_CONDITIONS.has(type)) return [];
     return invalidEach(`metadata.conditions[${i}].Condition`, type, checkQualifiedName(type));
   });
-
-function nominationErrors(pod: JsonObject, old: JsonObject): FieldError[] {
-  const field = 'nominatedNodeName';
-  const node = textAt(pod, 'status', field);
-  if (node === '' || node === textAt(old, 'status', field)) return [];
-  return invalidEach(`status.${field}`, node, checkSubdomain(node));
-}
-
-/** The class is found out once, on create. */
-function qosErrors(pod: JsonObject, old: JsonObject): FieldError[] {
-  const before = textAt(old, 'status', 'qosClass');
-  const now = textAt(pod, 'status', 'qosClass');
-  return before === '' || before === now ? [] : [invalid('status.qosClass', now, IMMUTABLE)];
+  const node = textAt(pod, 'status', 'nominatedNodeName');
+  if (node !== '' && node !== textAt(old, 'status', 'nominatedNodeName')) {
+    errors.push(...invalidEach('status.nominatedNodeName', node, checkSubdomain(node)));
+  }
+  const [before, now] = [old, pod].map((one) => textAt(one, 'status', 'qosClass'));
+  if (before !== '' && before !== now) errors.push(invalid('status.qosClass', now, IMMUTABLE));
+  validateIps(errors, pod, old);
 }
 
 /** One address of each family; what stands there already may stay. */
@@ -69,8 +57,8 @@ function validateIps(errors: FieldError[], pod: JsonObject, old: JsonObject): vo
   errors.push(invalid(path, entries, 'may specify no more than one IP for each IP family'));
 }
 
-const TERMS_AT = 'spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms';
 const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
+const TERMS_AT = `spec.affinity.nodeAffinity.${REQUIRED}.nodeSelectorTerms`;
 
 /** Gates are taken away, never added, of any Pod. */
 function validateKeptGates(errors: FieldError[], pod: JsonObject, old: JsonObject): void {
@@ -114,13 +102,10 @@ function isNarrower(now: JsonObject, was: JsonObject): boolean {
   if (lists.every((list) => listAt(was, list).length === 0)) {
     return lists.every((list) => listAt(now, list).length === 0);
   }
-  for (const list of lists) {
+  return lists.every((list) => {
     const before = listAt(was, list);
-    const after = listAt(now, list);
-    if (after.length < before.length) return false;
-    if (!deepEqual(after.slice(0, before.length), before)) return false;
-  }
-  return true;
+    return deepEqual(listAt(now, list).slice(0, before.length), before);
+  });
 }
 
 /** The affinity of a gated Pod with what it says about nodes as it was: the rest may not change. */
@@ -189,25 +174,20 @@ function withMutableFieldsOf(pod: JsonObject, old: JsonObject): Record<string, u
   const spec = { ...objectAt(pod, 'spec') };
   const before = valueAt(old, 'spec');
   for (const list of ['containers', 'initContainers']) {
-    const now = valueAt(spec, list);
-    if (!Array.isArray(now)) continue;
     const previous = objectsAt(before, list);
-    const restored: unknown[] = [];
     // What comes here is valid: each item is a container.
-    for (const [i, container] of now.entries()) {
-      const was = previous[i];
-      const kept = isObject(container) && was !== undefined ? { ...container } : container;
-      if (kept !== container) restore(kept, was, 'image');
-      restored.push(kept);
-    }
-    spec[list] = restored;
+    if (!Array.isArray(spec[list])) continue;
+    spec[list] = spec[list].map((container: unknown, i) => {
+      if (!isObject(container) || previous[i] === undefined) return container;
+      const kept = { ...container };
+      restore(kept, previous[i], 'image');
+      return kept;
+    });
   }
-  restore(spec, before, 'activeDeadlineSeconds');
-  restore(spec, before, 'tolerations');
+  for (const field of ['activeDeadlineSeconds', 'tolerations', 'schedulingGates']) restore(spec, before, field);
   if (numberAt(before, 'terminationGracePeriodSeconds') < 0 && spec['terminationGracePeriodSeconds'] === 1) {
     restore(spec, before, 'terminationGracePeriodSeconds');
   }
-  restore(spec, before, 'schedulingGates');
   if (!isGated(old)) return spec;
   restore(spec, before, 'nodeSelector');
   const affinity = affinityBesideNodes(spec, before);
@@ -225,13 +205,10 @@ function restore(object: Record<string, unknown>, before: unknown, field: string
 }
 
 /** The top-level fields of spec that differ, so that the user need not search. */
-function changedFields(now: Record<string, unknown>, before: unknown): string[] {
+function changedFields(now: JsonObject, before: unknown): string[] {
   const was = isObject(before) ? before : {};
-  const changed: string[] = [];
-  for (const name of new Set([...Object.keys(now), ...Object.keys(was)])) {
-    if (!deepEqual(now[name], was[name])) changed.push(`spec.${name}`);
-  }
-  return changed;
+  const changed = Object.keys({ ...now, ...was }).filter((name) => !deepEqual(now[name], was[name]));
+  return changed.map((name) => `spec.${name}`);
 }
 
 /** A deadline may be set and shortened, never lengthened or removed. */
@@ -246,16 +223,9 @@ function deadlineErrors(pod: JsonObject, old: JsonObject): FieldError[] {
 
 /** Every toleration stays, but for how long it lasts. */
 function validateTolerations(errors: FieldError[], pod: JsonObject, old: JsonObject): void {
-  const kept = new Set<string>();
-  for (const toleration of objectsAt(pod, 'spec', 'tolerations')) {
-    kept.add(timeless(toleration));
-  }
-  for (const toleration of objectsAt(old, 'spec', 'tolerations')) {
-    if (kept.has(timeless(toleration))) continue;
-    const detail = 'existing toleration can not be modified except its tolerationSeconds';
-    errors.push(forbidden('spec.tolerations', detail));
-    return;
-  }
+  const kept = new Set(objectsAt(pod, 'spec', 'tolerations').map(timeless));
+  if (objectsAt(old, 'spec', 'tolerations').every((toleration) => kept.has(timeless(toleration)))) return;
+  errors.push(forbidden('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds'));
 }
 
 const timeless = (toleration: JsonObject): string => stableText({ ...toleration, tolerationSeconds: null });

@@ -58,12 +58,8 @@ export function validateResourceQuota(object: JsonObject, old?: JsonObject): rea
   validateAmounts(errors, object, 'status.used');
   if (!old) return errors;
   const scopes = textsAt(object, 'spec', 'scopes');
-  const before = new Set(textsAt(old, 'spec', 'scopes'));
-  const now = new Set(scopes);
-  if (before.size !== now.size || [...now].some((scope) => !before.has(scope))) {
-    errors.push(invalid('spec.scopes', scopes, IMMUTABLE));
-  }
-  return errors;
+  const isSame = new Set(scopes).symmetricDifference(new Set(textsAt(old, 'spec', 'scopes'))).size === 0;
+  return isSame ? errors : [...errors, invalid('spec.scopes', scopes, IMMUTABLE)];
 }
 
 function validateAmounts(errors: FieldError[], object: JsonObject, path: string): void {
@@ -83,13 +79,9 @@ function unscopedOf(object: JsonObject): Unscoped {
   return (scope) => {
     const allowed = Object.hasOwn(SCOPES, scope) ? SCOPES[scope] : undefined;
     if (!allowed) return [];
-    let names = known.get(scope);
-    if (!names) {
-      const all = Object.keys(objectAt(object, 'spec', 'hard'));
-      names = all.filter((name) => isQuotaResource(name) && !allowed.includes(name));
-      known.set(scope, names);
-    }
-    return names;
+    return known.getOrInsertComputed(scope, () =>
+      Object.keys(objectAt(object, 'spec', 'hard')).filter((name) => isQuotaResource(name) && !allowed.includes(name)),
+    );
   };
 }
 
@@ -134,16 +126,10 @@ function validateExpression(
     errors.push(invalid(`${path}.operator`, operator, EXISTS_RULE));
   }
   if (operator === 'In' || operator === 'NotIn') {
-    if (values.length === 0) {
-      const detail = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector";
-      errors.push(required(`${path}.values`, detail));
-    }
+    const detail = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector";
+    if (values.length === 0) errors.push(required(`${path}.values`, detail));
   } else if (operator === 'Exists' || operator === 'DoesNotExist') {
-    if (values.length > 0) {
-      const detail = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector";
-      errors.push(invalid(`${path}.values`, values, detail));
-    }
-  } else {
-    errors.push(invalid(`${path}.operator`, operator, 'not a valid selector operator'));
-  }
+    const detail = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector";
+    if (values.length > 0) errors.push(invalid(`${path}.values`, values, detail));
+  } else errors.push(invalid(`${path}.operator`, operator, 'not a valid selector operator'));
 }
