@@ -77,8 +77,10 @@ function checkSchema(schema: RawSchema, path: string, visit: Visit): void {
     const below: Place = isWhole && META.has(name) ? { ...place, insideMeta: true, ...noDefaults } : place;
     checkSchema(property, `${path}.properties[${name}]`, { ...visit, root: false, place: below });
   }
-  for (const [step, child] of schemasIn(schema, OTHERS_BELOW))
+  const others = Array.isArray(schema['items']) ? [...BRANCHES, 'items', ...NAMED] : [...BRANCHES, ...NAMED, 'items'];
+  for (const [step, child] of schemasIn(schema, others)) {
     checkSchema(child, path + step, { ...visit, root: false });
+  }
   const preserve = 'x-kubernetes-preserve-unknown-fields';
   if (schema[preserve] === false) errors.push(invalid(`${path}.${preserve}`, false, 'must be true or undefined'));
   checkTopology(schema, path, errors);
@@ -87,8 +89,9 @@ function checkSchema(schema: RawSchema, path: string, visit: Visit): void {
   if (errors.length > before) visit.faulty.add(schema);
 }
 
-/** Those below a node beside its properties, in the order in which they are reported. */
-const OTHERS_BELOW = ['not', 'allOf', 'oneOf', 'anyOf', 'definitions', 'dependencies', 'items'];
+/** Keywords of the nodes below, beside properties and items, in the order in which they are reported. */
+const BRANCHES = ['not', 'allOf', 'oneOf', 'anyOf'];
+const NAMED = ['definitions', 'dependencies'];
 
 /** Keywords that are refused, and when they count as set: Go tells an empty map from none in some of them. */
 const NOT_SUPPORTED: readonly (readonly [string, (value: unknown) => boolean])[] = [
