@@ -9,7 +9,7 @@ import { type CostModel, ONE } from './cost-models.ts';
 import type { Implementation, Overload } from './declarations.ts';
 import { equals } from './equality.ts';
 import { CelCompileError, type CelEvaluationError, failureOf, isFailure, noOverload } from './errors.ts';
-import { compileTest } from './libraries/regex-cache.ts';
+import { compileTest } from './libraries/regex.ts';
 import type { Call } from './syntax.ts';
 import { type CelType, isDynamic } from './types.ts';
 import { CelOpaque, CelOptional, fromJson, isPlainObject, matchesType, NONE, noFit } from './values.ts';

@@ -80,21 +80,8 @@ export function parseType(text: string): CelType {
   }
 }
 
-function splitArguments(text: string): string[] {
-  const parts: string[] = [];
-  let depth = 0;
-  let start = 0;
-  for (let i = 0; i <= text.length; i++) {
-    if (text[i] === '(') depth++;
-    else if (text[i] === ')') depth--;
-    else if (i === text.length || (text[i] === ',' && depth === 0)) {
-      const part = text.slice(start, i).trim();
-      if (part !== '') parts.push(part);
-      start = i + 1;
-    }
-  }
-  return parts;
-}
+/** What stands between commas, with what it holds in brackets, which hold no more than one pair of their own. */
+const splitArguments = (text: string): string[] => text.match(/[^,()\s][^,()]*(?:\((?:[^()]|\([^()]*\))*\))?/g) ?? [];
 
 /**
  * Declares an overload: `overload('startsWith', 'string.(string): bool', run)` is a member,

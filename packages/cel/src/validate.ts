@@ -1,7 +1,7 @@
 /** What is asked of a whole expression when it is written, once it is checked. */
 import { CelEvaluationError, isReadable } from './errors.ts';
 import { CLAUSES, replaceClauses, type Verb } from './libraries/format-clauses.ts';
-import { compileTest } from './libraries/regex-cache.ts';
+import { compileTest } from './libraries/regex.ts';
 import { SourceError } from './report.ts';
 import { type Call, children, type Expr } from './syntax.ts';
 import { parseDuration, parseTimestamp } from './time.ts';

@@ -1,6 +1,6 @@
 /** Conflicts of server-side apply and their 409. */
 import { ApiError } from '../meta/status.ts';
-import { type FieldSet, pathsOf, pathText } from './field-set.ts';
+import { pathText } from './field-set.ts';
 import type { Manager } from './managers.ts';
 
 /** One field that another manager owns and this apply would change. */
@@ -9,10 +9,6 @@ export interface ApplyConflict {
   /** Path elements in stored spelling. */
   readonly path: readonly string[];
 }
-
-/** The conflicts of one manager, field by field. */
-export const conflictsOf = (manager: Manager, fields: FieldSet): ApplyConflict[] =>
-  [...pathsOf(fields)].map((path) => ({ manager, path }));
 
 function managerText({ manager }: ApplyConflict): string {
   let text = JSON.stringify(manager.manager);

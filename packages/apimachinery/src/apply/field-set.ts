@@ -183,10 +183,8 @@ function sortedElements({ members, children }: FieldSet): string[] {
   return areSpelledInOrder(elements) ? elements.sort() : elements.sort(compareElements);
 }
 
-/** True when the set has at most that many nodes; no more of a larger one is looked at. */
-export const isWithin = (set: FieldSet, limit: number): boolean => nodesLeft(set, limit) >= 0;
-
-function nodesLeft(set: FieldSet, limit: number): number {
+/** What is left of `limit` nodes beside those of the set; below zero when it has more, of which no more are looked at. */
+export function nodesLeft(set: FieldSet, limit: number): number {
   let left = limit - set.members.size - set.children.size;
   for (const child of set.children.values()) {
     if (left < 0) break;

@@ -3,7 +3,7 @@ import type { DeepReadonly, UnstructuredObject } from '../meta/object.ts';
 import type { JsonObject } from '../meta/own-property.ts';
 import type { Schema } from '../schema/schema.ts';
 import { type Comparison, compareObjects } from './compare.ts';
-import { type ApplyConflict, conflictsOf } from './conflict.ts';
+import type { ApplyConflict } from './conflict.ts';
 import {
   difference,
   type FieldSet,
@@ -11,6 +11,7 @@ import {
   intersection,
   isEmptySet,
   newSet,
+  pathsOf,
   recursiveDifference,
   union,
 } from './field-set.ts';
@@ -142,13 +143,10 @@ export function loseChangedFields(
     }
     const seen = inVersionOf(manager);
     const touched = intersection(manager.set, seen === comparison ? changed : union(seen.modified, seen.added));
-    const isTouched = !isEmptySet(touched);
     // Only an apply, which knows its own entry, can conflict with others. One by one: of a large object there are more
     // than a call takes arguments.
-    if (isTouched && options.self !== undefined) {
-      for (const conflict of conflictsOf(manager, touched)) conflicts.push(conflict);
-    }
-    if (!isTouched && isEmptySet(intersection(manager.set, seen.removed))) {
+    if (options.self !== undefined) for (const path of pathsOf(touched)) conflicts.push({ manager, path });
+    if (isEmptySet(touched) && isEmptySet(intersection(manager.set, seen.removed))) {
       out.set(identity, manager);
       continue;
     }

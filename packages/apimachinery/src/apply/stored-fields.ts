@@ -2,7 +2,7 @@
  * FieldsV1 as stored objects carry them, and their sets. Objects of one kind mostly share a handful of them, so each is
  * read, written and kept once: entries that say the same share one frozen value.
  */
-import { type FieldSet, fromFieldsV1, isWithin, toFieldsV1 } from './field-set.ts';
+import { type FieldSet, fromFieldsV1, nodesLeft, toFieldsV1 } from './field-set.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -46,7 +46,7 @@ export function writeFields(set: FieldSet): Fields {
 
 function remember(set: FieldSet, made: Fields): Fields {
   // An element takes at least five characters: `"":{}`. What is too long to be shared need not be spelled out.
-  const text = isWithin(set, MAX_INTERNED_TEXT / 5) ? JSON.stringify(made) : undefined;
+  const text = nodesLeft(set, MAX_INTERNED_TEXT / 5) >= 0 ? JSON.stringify(made) : undefined;
   const shared = text === undefined ? undefined : interned.get(text);
   const fields = shared?.fields ?? made;
   FIELDS.set(set, fields);

@@ -43,22 +43,19 @@ export function listMeta(schema: Schema | undefined, key: string): ListMeta {
   return { items, strategy, mergeKey: member['x-kubernetes-patch-merge-key'] ?? '', kind: goKind(items) };
 }
 
+const GO_KINDS = { array: 'slice', boolean: 'bool', number: 'float64' };
+
 function goKind(schema: Schema | undefined): string {
-  switch (schema?.type) {
+  if (schema?.type === undefined) return 'struct';
+  switch (schema.type) {
     case 'object':
       return schema.additionalProperties !== undefined && schema.properties === undefined ? 'map' : 'struct';
-    case 'array':
-      return 'slice';
     case 'string':
       return schema.format === 'date-time' ? 'struct' : 'string';
-    case 'boolean':
-      return 'bool';
     case 'integer':
       return schema.format === 'int64' ? 'int64' : 'int32';
-    case 'number':
-      return 'float64';
     default:
-      return 'struct';
+      return GO_KINDS[schema.type];
   }
 }
 

@@ -50,7 +50,7 @@ function compile(schema: Schema): Apply {
   return (value) => {
     if (Array.isArray(value)) {
       if (element !== undefined)
-        for (let i = 0; i < value.length; i++) defaulterOf(element)(elementOf(value, i, element));
+        for (let i = 0; i < value.length; i++) defaulterOf(element)(filledIn(value, i, element));
     } else if (typeof value === 'object' && value !== null) {
       const object = value as JsonObject;
       for (const member of members) {
@@ -59,21 +59,17 @@ function compile(schema: Schema): Apply {
       }
       if (rest === undefined) return;
       for (const key of Object.keys(object)) {
-        if (!(properties && Object.hasOwn(properties, key))) defaulterOf(rest)(restOf(object, key, rest));
+        if (!(properties && Object.hasOwn(properties, key))) defaulterOf(rest)(filledIn(object, key, rest));
       }
     }
   };
 }
 
-function elementOf(list: unknown[], i: number, element: Schema): unknown {
-  if (list[i] === null && !element.nullable && element.default !== undefined) list[i] = cloneJson(element.default);
-  return list[i];
-}
-
-function restOf(object: JsonObject, key: string, rest: Schema): unknown {
-  if (object[key] === null && !rest.nullable && rest.default !== undefined) {
-    setOwn(object, key, cloneJson(rest.default));
-  }
+/** What stands in a list or map, with the default of its schema in the place of a null that is not allowed. */
+function filledIn(holder: unknown[] | JsonObject, key: string | number, schema: Schema): unknown {
+  const object = holder as JsonObject;
+  const isFilled = object[key] === null && !schema.nullable && schema.default !== undefined;
+  if (isFilled) setOwn(object, String(key), cloneJson(schema.default));
   return object[key];
 }
 

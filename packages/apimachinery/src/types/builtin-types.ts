@@ -25,7 +25,21 @@ const decoded = new Map<string, SchemaNode>();
  * @throws Error when the table has no such type.
  */
 export function builtinSchema(name: string): Schema {
-  return decodeType(name);
+  const known = decoded.get(name);
+  if (known !== undefined) return known;
+  const text = textOf(name);
+  if (text === undefined) throw new Error(`no built-in type is called ${name}`);
+  const node: SchemaNode = { 'x-coracle-name': name };
+  // Registered before its fields are read: a type may hold itself.
+  decoded.set(name, node);
+  if (text.startsWith('!')) Object.assign(node, nodeIn(SCALARS, text.slice(1)));
+  else decodeFields(node, { text, pkg: name.slice(0, name.lastIndexOf('.')) });
+  const zeros = zeroValuesOf(name, node.properties ?? {});
+  if (zeros !== undefined) node[ZEROS] = zeros;
+  const forms = formsOf(name);
+  if (forms !== undefined) node[FORMS] = forms;
+  if (node.properties !== undefined) node[OMITTED] = omittedOf(node);
+  return node;
 }
 
 export const hasBuiltinType = (name: string): boolean => textOf(name) !== undefined;
@@ -68,29 +82,11 @@ function textOf(name: string): string | undefined {
   return members !== undefined && Object.hasOwn(members, short) ? members[short] : undefined;
 }
 
-function decodeType(name: string): SchemaNode {
-  const known = decoded.get(name);
-  if (known !== undefined) return known;
-  const text = textOf(name);
-  if (text === undefined) throw new Error(`no built-in type is called ${name}`);
-  const node: SchemaNode = { 'x-coracle-name': name };
-  // Registered before its fields are read: a type may hold itself.
-  decoded.set(name, node);
-  if (text.startsWith('!')) Object.assign(node, nodeIn(SCALARS, text.slice(1)));
-  else decodeFields(node, { text, pkg: name.slice(0, name.lastIndexOf('.')) });
-  const zeros = zeroValuesOf(name, node.properties ?? {});
-  if (zeros !== undefined) node[ZEROS] = zeros;
-  const forms = formsOf(name);
-  if (forms !== undefined) node[FORMS] = forms;
-  if (node.properties !== undefined) node[OMITTED] = omittedOf(node);
-  return node;
-}
-
 /** The types of apiextensions that are a schema or something else. */
 function formsOf(name: string): Forms | undefined {
   const or = name.indexOf('JSONSchemaPropsOr');
   if (or < 0) return undefined;
-  const object = decodeType(name.slice(0, or + 'JSONSchemaProps'.length));
+  const object = builtinSchema(name.slice(0, or + 'JSONSchemaProps'.length));
   switch (name.slice(or + 'JSONSchemaPropsOr'.length)) {
     case 'Array':
       return { object, list: { type: 'array', items: object } };
@@ -216,7 +212,7 @@ function decodeKind(kind: string, pkg: string): SchemaNode {
       return { type: 'object', additionalProperties: decodeKind(rest, pkg) };
     case '@': {
       const dot = rest.indexOf('.');
-      return decodeType(dot < 0 ? `${pkg}.${rest}` : `${packages.get(rest.slice(0, dot))}.${rest.slice(dot + 1)}`);
+      return builtinSchema(dot < 0 ? `${pkg}.${rest}` : `${packages.get(rest.slice(0, dot))}.${rest.slice(dot + 1)}`);
     }
     default:
       return nodeIn(PLAIN, kind);

@@ -1,8 +1,7 @@
 /**
- * Optional members whose zero value says something: Go holds them by pointer (or always writes them), so `false`, 0, '' and
- * what is empty appear in JSON. Of every other optional one the zero is left out (omitempty): who sends `paused: false` or
- * `secrets: []` reads an object without it. Go's protobuf writes those zeros too, set or not: without these lists a typed
- * client's `hostNetwork: false` or `nodeName: ''`, which it never set, would look like a choice.
+ * Optional members that Go writes in JSON while they are `false`, 0, '' or empty. Every other optional one is left out then
+ * (omitempty): who sends `paused: false` or `secrets: []` reads an object without it. Protobuf has those zeros, too, set or not:
+ * without these lists a typed client's `hostNetwork: false`, which it never set, would look like a choice.
  *
  * `kept-zeros.json` has the scalars by `package.version.Type`, `kept-empty.json` the lists and maps; `-field` is a required
  * one that Go leaves out all the same. Facts of the Go types of Kubernetes 1.36.

@@ -1,5 +1,5 @@
 /** The clauses of `format` (`%s`, `%.2f`): read here for the check of a literal (`validate-formats.ts`) and for the evaluation. */
-import { CelEvaluationError } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { CelKind } from '../types.ts';
 
 export type Verb = 's' | 'd' | 'f' | 'e' | 'b' | 'x' | 'X' | 'o';
@@ -40,9 +40,6 @@ export function replaceClauses(
   make: (verb: Verb, index: number, precision: number | undefined) => string,
 ): string {
   let next = 0;
-  const fail = (message: string): never => {
-    throw new CelEvaluationError(message);
-  };
   const unreadable = (why: string): never => fail(`could not parse formatting clause: ${why}`);
   return format.replace(/%(?:%|(\.\d*)?([\s\S]?))/gu, (clause, point: string | undefined, verb: string) => {
     if (clause === '%%') return '%';

@@ -23,7 +23,7 @@ import {
 } from '../values.ts';
 import { utf8Bytes, utf8Text } from './bytes.ts';
 import { OPERATORS } from './operators.ts';
-import { compileTest } from './regex-cache.ts';
+import { compileTest } from './regex.ts';
 
 /** A text that is no value of the type; cel-go does not say why. */
 const unreadable = (type: string): never => fail(`type conversion error from 'string' to '${type}'`);

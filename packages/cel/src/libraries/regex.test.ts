@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { compileRegex, compileTest } from './regex-cache.ts';
+import { compileRegex, compileTest } from './regex.ts';
 
 const letter = fc.constantFrom('a', 'b', '-', '_', ' ', '/', '\n', '\r', 'é');
 const word = fc.string({ unit: fc.constantFrom('a', 'b', '-', '_'), minLength: 1, maxLength: 3 });
