@@ -10,7 +10,7 @@ import type { Implementation, Overload } from './declarations.ts';
 import { equals } from './equality.ts';
 import { CelCompileError, type CelEvaluationError, failureOf, isFailure, noOverload } from './errors.ts';
 import { compileTest } from './libraries/regex.ts';
-import type { Call } from './syntax.ts';
+import { type Call, children } from './syntax.ts';
 import { type CelType, isDynamic } from './types.ts';
 import { CelOpaque, CelOptional, fromJson, isPlainObject, matchesType, NONE, noFit } from './values.ts';
 
@@ -43,7 +43,7 @@ function elementKey({ kind, keys }: ListType, item: unknown): string {
 /** Compiles a call that is no path. */
 export function compileCall(compiler: NodeCompiler, expr: Call): Code {
   const { name } = expr;
-  const args = argumentsOf(expr).map((arg) => compiler.compile(arg));
+  const args = children(expr).map((arg) => compiler.compile(arg));
   const [a, b] = args;
   switch (name) {
     case '_&&_':
@@ -70,8 +70,6 @@ export function compileCall(compiler: NodeCompiler, expr: Call): Code {
     }
   }
 }
-
-const argumentsOf = (expr: Call): Call['args'] => (expr.target === undefined ? expr.args : [expr.target, ...expr.args]);
 
 /** Whether the pattern is a literal: it is read beforehand. Throws CelCompileError when it is no pattern. */
 function hasKnownPattern(compiler: NodeCompiler, { target, args }: Call): boolean {
@@ -137,7 +135,7 @@ function orElse(optional: Code, alternative: Code, name: string): Code {
 /** Whether the static types leave nothing to find out at run time. */
 const isStatic = (expr: Call, overloads: readonly Overload[]): boolean =>
   overloads[0]!.unguarded === true ||
-  (overloads.length === 1 && argumentsOf(expr).every((arg, i) => isSettled(overloads[0]!.args[i]!, arg.type)));
+  (overloads.length === 1 && children(expr).every((arg, i) => isSettled(overloads[0]!.args[i]!, arg.type)));
 
 function isSettled(declared: CelType, actual: CelType | undefined): boolean {
   if (isDynamic(declared) || declared.kind === 'param') return true;
@@ -251,5 +249,7 @@ function dispatch(expr: Call, refusal: typeof noFit): Implementation {
   };
 }
 
-const fits = ({ args }: Overload, values: readonly unknown[]): boolean =>
-  values.every((value, i) => matchesType(args[i]!, value));
+function fits({ args }: Overload, values: readonly unknown[]): boolean {
+  for (let i = 0; i < values.length; i++) if (!matchesType(args[i]!, values[i])) return false;
+  return true;
+}

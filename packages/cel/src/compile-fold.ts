@@ -52,7 +52,7 @@ function loop(range: Code, slots: readonly number[], wrap: (raw: unknown) => unk
     const { values } = frame;
     if (Array.isArray(target)) {
       for (let i = 0; i < target.length; i++) {
-        values[first!] = i;
+        if (second !== undefined) values[first!] = i;
         values[second ?? first!] = wrap(target[i]);
         if (!turn()) return undefined;
       }

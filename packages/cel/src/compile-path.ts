@@ -38,7 +38,7 @@ export function compilePath(compiler: NodeCompiler, expr: Expr, charge: Charge):
   const call = expr as Call;
   if (call.name === '_?_:_') return choice(compiler, call);
   refuseKey(compiler, call.args[1]!);
-  return call.name === '_[_]' ? element(compiler, call, charge) : optionalElement(compiler, call, charge);
+  return element(compiler, call, charge);
 }
 
 /** What the steps of a path start from. The value of a call is one more thing that is read. */
@@ -150,13 +150,11 @@ function stepInto(frame: Frame, target: unknown, key: unknown, { wrap, nullIsAbs
 }
 
 function element(compiler: NodeCompiler, expr: Call, charge: Charge): Code {
-  const target = expr.args[0]!;
-  const list = origin(compiler, target, charge);
+  const { type } = expr.args[0]!;
+  const list = origin(compiler, expr.args[0]!, charge);
   const key = uncharged(compiler, expr.args[1]!);
-  if (target.type?.kind === 'optional') {
-    return optionalStep(list, key, { wrap: elementWrap(target.type.params[0]) });
-  }
-  const wrap = elementWrap(target.type);
+  const wrap = elementWrap(type?.kind === 'optional' ? type.params[0] : type);
+  if (type?.kind === 'optional' || expr.name === '_[?_]') return optionalStep(list, key, { wrap });
   return (frame) => {
     const value = list(frame);
     if (isFailure(value)) return value;
@@ -173,12 +171,6 @@ function element(compiler: NodeCompiler, expr: Call, charge: Charge): Code {
       return failureOf(error);
     }
   };
-}
-
-function optionalElement(compiler: NodeCompiler, { args: [target, key] }: Call, charge: Charge): Code {
-  const { type } = target!;
-  const wrap = elementWrap(type?.kind === 'optional' ? type.params[0] : type);
-  return optionalStep(origin(compiler, target!, charge), uncharged(compiler, key!), { wrap });
 }
 
 /** What makes a CEL value of an item of a list, or of a value of a map. */

@@ -7,6 +7,7 @@ import type { UnstructuredObject } from '../meta/object.ts';
 import { isFinal } from '../meta/object-state.ts';
 import type { GroupResource } from '../meta/status.ts';
 import { exceeds, parseQuantity, type Quantity } from '../quantity/quantity.ts';
+import { objectsAt, textAt, valueAt } from '../types/read-value.ts';
 import { type Amounts, whole } from './amounts.ts';
 import { type ContainerParts, type PodSpecParts, podAmounts } from './pod-amounts.ts';
 import { claimInScope, podInScope, type QuotaSpec, type ScopeRequirement, scopesOf } from './scopes.ts';
@@ -85,8 +86,7 @@ function says({ resources }: Pick<ContainerParts, 'resources'>, name: string): b
 
 /** A Pod that has ended, or should have by now, takes nothing but its place. */
 function hasEnded(pod: Target, now: number): boolean {
-  const phase = (pod['status'] as { phase?: string } | undefined)?.phase;
-  if (isFinal(phase)) return true;
+  if (isFinal(textAt(pod, 'status', 'phase'))) return true;
   const { deletionTimestamp, deletionGracePeriodSeconds } = pod.metadata;
   if (deletionTimestamp === undefined || deletionGracePeriodSeconds === undefined) return false;
   return now > Date.parse(deletionTimestamp) + deletionGracePeriodSeconds * 1000;
@@ -97,21 +97,18 @@ const serviceEvaluator: QuotaEvaluator = {
   counts: (name) => ['services', 'services.nodeports', 'services.loadbalancers', 'count/services'].includes(name),
   inScope: () => false,
   usage(service) {
-    const spec = (service['spec'] ?? {}) as {
-      type?: string;
-      ports?: readonly { nodePort?: number }[];
-      allocateLoadBalancerNodePorts?: boolean;
-    };
-    const ports = spec.ports ?? [];
+    const ports = objectsAt(service, 'spec', 'ports');
+    const type = textAt(service, 'spec', 'type');
     const usage = new Map([
       ['services', ONE],
       ['count/services', ONE],
       ['services.nodeports', whole(0)],
       ['services.loadbalancers', whole(0)],
     ]);
-    if (spec.type === 'NodePort') usage.set('services.nodeports', whole(ports.length));
-    if (spec.type === 'LoadBalancer') {
-      const own = spec.allocateLoadBalancerNodePorts === false ? ports.filter(({ nodePort }) => nodePort) : ports;
+    if (type === 'NodePort') usage.set('services.nodeports', whole(ports.length));
+    if (type === 'LoadBalancer') {
+      const isOptedOut = valueAt(service, 'spec', 'allocateLoadBalancerNodePorts') === false;
+      const own = isOptedOut ? ports.filter((port) => port['nodePort']) : ports;
       usage.set('services.nodeports', whole(own.length));
       usage.set('services.loadbalancers', ONE);
     }
@@ -131,22 +128,20 @@ const claimEvaluator: QuotaEvaluator = {
     ),
   inScope: claimInScope,
   usage(claim) {
-    const spec = (claim['spec'] ?? {}) as {
-      storageClassName?: string;
-      resources?: { requests?: { storage?: string } };
-    };
-    const status = claim['status'] as { allocatedResources?: { storage?: string } } | undefined;
     const usage = new Map([
       ['persistentvolumeclaims', ONE],
       ['count/persistentvolumeclaims', ONE],
     ]);
-    const storage = [spec.resources?.requests?.storage, status?.allocatedResources?.storage]
+    const storage = [
+      valueAt(claim, 'spec', 'resources', 'requests', 'storage'),
+      valueAt(claim, 'status', 'allocatedResources', 'storage'),
+    ]
       .filter((text) => text !== undefined)
       .map((text) => parseQuantity(String(text)))
       .reduce<Quantity | undefined>((most, one) => (most && !exceeds(one, most) ? most : one), undefined);
     if (storage) usage.set('requests.storage', storage);
-    const className =
-      claim.metadata.annotations?.['volume.beta.kubernetes.io/storage-class'] ?? spec.storageClassName ?? '';
+    const legacyClass = claim.metadata.annotations?.['volume.beta.kubernetes.io/storage-class'];
+    const className = legacyClass ?? textAt(claim, 'spec', 'storageClassName');
     if (className !== '') {
       usage.set(`${className}${CLASS_INFIX}persistentvolumeclaims`, ONE);
       if (storage) usage.set(`${className}${CLASS_INFIX}requests.storage`, storage);

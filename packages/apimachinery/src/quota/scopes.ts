@@ -1,5 +1,6 @@
 /** Scopes of a ResourceQuota: which objects it is about (pkg/quota/v1/evaluator/core). */
 import type { UnstructuredObject } from '../meta/object.ts';
+import { isObject, listAt, textAt, valueAt } from '../types/read-value.ts';
 import type { PodSpecParts } from './pod-amounts.ts';
 
 export interface ScopeRequirement {
@@ -40,18 +41,11 @@ export const podInScope = (pod: Target, scope: ScopeRequirement): boolean =>
 /** Whether a claim is within one scope; only classes of volume attributes are known for claims. */
 export function claimInScope(claim: Target, scope: ScopeRequirement): boolean {
   if (scope.scopeName !== 'VolumeAttributesClass') return false;
-  const spec = claim['spec'] as { volumeAttributesClassName?: string } | undefined;
-  const status = claim['status'] as
-    | {
-        currentVolumeAttributesClassName?: string;
-        modifyVolumeStatus?: { targetVolumeAttributesClassName?: string };
-      }
-    | undefined;
   const names = [
-    spec?.volumeAttributesClassName,
-    status?.currentVolumeAttributesClassName,
-    status?.modifyVolumeStatus?.targetVolumeAttributesClassName,
-  ].filter((name) => name !== undefined && name !== '') as string[];
+    textAt(claim, 'spec', 'volumeAttributesClassName'),
+    textAt(claim, 'status', 'currentVolumeAttributesClassName'),
+    textAt(claim, 'status', 'modifyVolumeStatus', 'targetVolumeAttributesClassName'),
+  ].filter((name) => name !== '');
   if (names.length === 0) return scope.operator === 'DoesNotExist' || scope.operator === 'NotIn';
   return names.some((name) => nameMatches(name, scope));
 }
@@ -79,28 +73,12 @@ function isBestEffort(spec: PodSpecParts): boolean {
   );
 }
 
-interface AffinityTerm {
-  readonly namespaces?: readonly string[];
-  readonly namespaceSelector?: object | null;
-}
-interface AffinitySide {
-  readonly requiredDuringSchedulingIgnoredDuringExecution?: readonly AffinityTerm[];
-  readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly { readonly podAffinityTerm?: AffinityTerm }[];
-}
-
-function usesOtherNamespaces({ affinity }: PodSpecParts): boolean {
-  const { podAffinity, podAntiAffinity } = (affinity ?? {}) as {
-    podAffinity?: AffinitySide;
-    podAntiAffinity?: AffinitySide;
-  };
-  const terms = [podAffinity, podAntiAffinity].flatMap((side) => [
-    ...(side?.requiredDuringSchedulingIgnoredDuringExecution ?? []),
-    ...(side?.preferredDuringSchedulingIgnoredDuringExecution ?? []).map(
-      ({ podAffinityTerm }) => podAffinityTerm ?? {},
+function usesOtherNamespaces(spec: PodSpecParts): boolean {
+  const terms = ['podAffinity', 'podAntiAffinity'].flatMap((side) => [
+    ...listAt(spec, 'affinity', side, 'requiredDuringSchedulingIgnoredDuringExecution'),
+    ...listAt(spec, 'affinity', side, 'preferredDuringSchedulingIgnoredDuringExecution').map((preferred) =>
+      valueAt(preferred, 'podAffinityTerm'),
     ),
   ]);
-  return terms.some(
-    ({ namespaces, namespaceSelector }: AffinityTerm) =>
-      (namespaces?.length ?? 0) > 0 || (namespaceSelector !== undefined && namespaceSelector !== null),
-  );
+  return terms.some((term) => listAt(term, 'namespaces').length > 0 || isObject(valueAt(term, 'namespaceSelector')));
 }

@@ -37,10 +37,24 @@ const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
  * Parses a JSON document.
  * @throws ApiError 400 when it is malformed, nested too deeply, or holds a number that would lose digits
  */
-export function parseJson(bytes: Uint8Array, options: NumberOptions = {}): ParsedJson {
+export function parseJson(bytes: Uint8Array, { wideIntegers, validatedByType }: NumberOptions = {}): ParsedJson {
   const { members, hasOddNumbers } = scanBytes(bytes);
   const text = decoder.decode(bytes);
-  return examined(text, { value: parseText(text), members, hasOddNumbers, ...options });
+  const value = parseText(text);
+  const census = censusOf(value);
+  const oddNumbers = validatedByType === true && (census.odd || hasOddNumbers);
+  const numbers = oddNumbers ? locateInJson(text, { oddNumbers }).numbers : undefined;
+  if (census.odd && !oddNumbers) {
+    const { inexact } = locateInJson(text, { wideIntegers });
+    if (inexact !== undefined) throw inexactNumber(inexact.text, inexact.path);
+  }
+  const clean = census.members === members;
+  const exact = census.odd && wideIntegers === true ? parseWide(text) : value;
+  return {
+    value: exact,
+    duplicates: () => (clean ? [] : locateInJson(text).duplicates),
+    ...(numbers?.size && { numbers }),
+  };
 }
 
 /** Characters read between two pauses: at most some milliseconds. */
@@ -72,26 +86,6 @@ function parseText(text: string): unknown {
   } catch (cause) {
     throw badRequest(`json parse error: ${locateInJson(text).error ?? (cause as Error).message}`);
   }
-}
-
-function examined(
-  text: string,
-  { value, members, hasOddNumbers, wideIntegers, validatedByType }: NumberOptions & Scan & { readonly value: unknown },
-): ParsedJson {
-  const census = censusOf(value);
-  const oddNumbers = validatedByType === true && (census.odd || hasOddNumbers);
-  const numbers = oddNumbers ? locateInJson(text, { oddNumbers }).numbers : undefined;
-  if (census.odd && !oddNumbers) {
-    const { inexact } = locateInJson(text, { wideIntegers });
-    if (inexact !== undefined) throw inexactNumber(inexact.text, inexact.path);
-  }
-  const clean = census.members === members;
-  const exact = census.odd && wideIntegers === true ? parseWide(text) : value;
-  return {
-    value: exact,
-    duplicates: () => (clean ? [] : locateInJson(text).duplicates),
-    ...(numbers?.size && { numbers }),
-  };
 }
 
 /** The refusal of a number that a double cannot hold exactly. */

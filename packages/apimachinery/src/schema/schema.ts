@@ -1,22 +1,18 @@
-/** Marks an integer that Go holds without a sign. A symbol, because the published schema says nothing of it. */
+// What a schema says of the Go type that it describes beyond what is published: under symbols, so that no document has it.
+
+/** Marks an integer that Go holds without a sign. */
 export const UNSIGNED: unique symbol = Symbol('unsigned');
 
 /**
  * The properties that Go writes though nobody sent them, with the value they then have, which may be null. They are not
- * asked for, whatever `required` publishes. A symbol, for the same reason.
+ * asked for, whatever `required` publishes.
  */
 export const ZEROS: unique symbol = Symbol('zeros');
 
-/**
- * The properties of a built-in type that Go leaves out (omitempty) while they hold `false`, 0, '', or an empty list or
- * map. A symbol, for the same reason.
- */
+/** The properties that Go leaves out (omitempty) while they hold `false`, 0, '', or an empty list or map. */
 export const OMITTED: unique symbol = Symbol('omitted');
 
-/**
- * What the objects and the lists of a type hold whose JSON takes several forms (JSONSchemaPropsOrArray). A symbol, as the
- * published schema says "anything".
- */
+/** What the objects and the lists of a type hold whose JSON takes several forms (JSONSchemaPropsOrArray). */
 export const FORMS: unique symbol = Symbol('forms');
 
 export interface Forms {

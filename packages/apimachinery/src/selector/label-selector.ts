@@ -202,38 +202,21 @@ function requirementProblem(key: string, operator: LabelOperator, values: readon
   return problems.length === 1 ? problems[0] : `[${problems.join(', ')}]`;
 }
 
-type TokenKind = 'identifier' | 'end' | 'bad' | ')' | ',' | '!' | '==' | '=' | '>' | '<' | '!=' | '(' | 'in' | 'notin';
+type TokenKind = 'identifier' | 'end' | ')' | ',' | '!' | '==' | '=' | '>' | '<' | '!=' | '(' | 'in' | 'notin';
 interface Token {
   readonly kind: TokenKind;
   readonly text: string;
 }
 
-const SPECIAL = '=!(),><';
-const OPERATORS = new Set<string>([')', ',', '!', '==', '=', '>', '<', '!=', '(']);
-const isBlank = (c: string): boolean => c === ' ' || c === '\t' || c === '\r' || c === '\n';
+/** A sign, the longest first, or a word; what is between them is blank. */
+const TOKEN = /(==|!=|[=!(),><])|[^ \t\r\n=!(),><]+/g;
 
 function scan(text: string): Token[] {
-  const tokens: Token[] = [];
-  let i = 0;
-  while (i < text.length) {
-    const c = text[i]!;
-    if (isBlank(c)) {
-      i++;
-    } else if (SPECIAL.includes(c)) {
-      // Longest operator first: "!=" and "==" before "!" and "=".
-      const two = text.slice(i, i + 2);
-      const kind = OPERATORS.has(two) ? two : c;
-      tokens.push({ kind: (OPERATORS.has(kind) ? kind : 'bad') as TokenKind, text: kind });
-      i += kind.length;
-    } else {
-      const start = i;
-      while (i < text.length && !SPECIAL.includes(text[i]!) && !isBlank(text[i]!)) i++;
-      const word = text.slice(start, i);
-      tokens.push({ kind: word === 'in' || word === 'notin' ? word : 'identifier', text: word });
-    }
-  }
-  tokens.push({ kind: 'end', text: '' });
-  return tokens;
+  const tokens = Array.from(text.matchAll(TOKEN), ([found, sign]): Token => {
+    const isOperator = sign !== undefined || found === 'in' || found === 'notin';
+    return { kind: isOperator ? (found as TokenKind) : 'identifier', text: found };
+  });
+  return [...tokens, { kind: 'end', text: '' }];
 }
 
 const TEXT_OPERATORS = new Map<TokenKind, LabelOperator>([
