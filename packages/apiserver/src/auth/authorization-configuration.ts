@@ -87,18 +87,9 @@ function checkAuthorizers(
   for (const [at, authorizer] of authorizers.entries()) {
     const field = `authorizers[${at}]`;
     const [type, name, webhook] = [textAt(authorizer, 'type'), textAt(authorizer, 'name'), authorizer['webhook']];
-    if (type === '') {
-      errors.push(required(`${field}.type`));
-      continue;
-    }
-    if (!AUTHORIZATION_MODES.some((mode) => mode === type)) {
-      errors.push(unsupportedInOrder(`${field}.type`, type, AUTHORIZATION_MODES));
-      continue;
-    }
-    if (types.has(type) && type !== 'Webhook') {
-      errors.push(duplicate(`${field}.type`, type));
-      continue;
-    }
+    const unfit = typeErrors(`${field}.type`, type, types);
+    errors.push(...unfit);
+    if (unfit.length > 0) continue;
     types.add(type);
     errors.push(...nameErrors(`${field}.name`, name, names));
     names.add(name);
@@ -109,6 +100,12 @@ function checkAuthorizers(
     else configured.push({ type, webhook: readWebhook(webhook, { name, field, errors, fileProblem }) });
   }
   return configured;
+}
+
+function typeErrors(field: string, type: string, taken: ReadonlySet<string>): FieldError[] {
+  if (type === '') return [required(field)];
+  if (!AUTHORIZATION_MODES.some((mode) => mode === type)) return [unsupportedInOrder(field, type, AUTHORIZATION_MODES)];
+  return taken.has(type) && type !== 'Webhook' ? [duplicate(field, type)] : [];
 }
 
 function nameErrors(field: string, name: string, taken: ReadonlySet<string>): FieldError[] {

@@ -4,34 +4,24 @@
  */
 import { goQuote, goQuoteAll } from '@coracle/apimachinery/meta/go-text';
 import type { JsonObject } from '@coracle/apimachinery/meta/own-property';
-import type { Clock } from '@coracle/runtime/clock/clock';
 import type { Logger } from '@coracle/runtime/log/log';
-import type { ConnectOutbound } from '../outbound/outbound.ts';
 import { BoundedMap } from './bounded-map.ts';
 import type { UserInfo } from './identity.ts';
 import { readToken, validityProblem } from './jwt.ts';
 import { ClaimsRefused } from './jwt-claims.ts';
-import { createIssuerKeys } from './oidc-keys.ts';
+import { createIssuerKeys, type IssuerOptions } from './oidc-keys.ts';
 import type { LookUpTokenUser } from './token-authenticator.ts';
 
-export interface JwtIssuer {
-  /** https, as the `iss` of tokens has it. */
-  readonly issuerUrl: string;
-  /** Where its discovery document is, when that is not below `issuerUrl`. */
-  readonly discoveryUrl?: string;
+export interface JwtIssuer extends Pick<IssuerOptions, 'issuerUrl' | 'discoveryUrl' | 'ca'> {
   /** A token is for one of these at least. */
   readonly audiences: readonly string[];
   /** Of `SIGNING_ALGORITHMS`. */
   readonly signingAlgorithms: readonly string[];
-  /** PEM; absent = what the host trusts. */
-  readonly ca?: string;
   /** The user that the claims of a good token name. Throws ClaimsRefused. */
   readonly userOf: (claims: JsonObject) => UserInfo;
 }
 
-export interface JwtServices {
-  readonly connect: ConnectOutbound;
-  readonly clock: Clock;
+export interface JwtServices extends Pick<IssuerOptions, 'connect' | 'clock'> {
   readonly log: Logger;
 }
 
@@ -41,16 +31,11 @@ const CACHE_BOUND = 1024;
 const CACHE_MS = 10_000;
 const UNVERIFIED = 'oidc: verify token: ';
 
-interface Cached {
-  readonly user: UserInfo;
-  goodUntil: number;
-}
-
 /** Knows the tokens of one issuer; of all others it says nothing. */
 export function createJwtUsers(issuer: JwtIssuer, { connect, clock, log }: JwtServices): LookUpTokenUser {
   const { issuerUrl, signingAlgorithms } = issuer;
   const isSigned = createIssuerKeys({ ...issuer, connect, clock });
-  const cache = new BoundedMap<string, Cached>(CACHE_BOUND);
+  const cache = new BoundedMap<string, { readonly user: UserInfo; readonly goodUntil: number }>(CACHE_BOUND);
   return async (token, onRefusal) => {
     const refused = (why: string): undefined => {
       log.debug('token of an issuer refused', { issuer: issuerUrl, why });

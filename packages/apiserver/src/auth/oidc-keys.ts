@@ -11,6 +11,7 @@ import type { ConnectOutbound } from '../outbound/outbound.ts';
 import { readWhole } from '../outbound/read-whole.ts';
 
 export interface IssuerOptions {
+  /** https, as the `iss` of tokens has it. */
   readonly issuerUrl: string;
   /** Where its discovery document is, when that is not below `issuerUrl`. */
   readonly discoveryUrl?: string;

@@ -5,9 +5,7 @@ import { groupsIn, requireClaim, usernameIn } from './jwt-claims.ts';
 import { createJwtUsers, type JwtIssuer, type JwtServices } from './jwt-users.ts';
 import type { LookUpTokenUser } from './token-authenticator.ts';
 
-export interface OidcSettings {
-  /** https, as the `iss` of tokens has it. */
-  readonly issuerUrl: string;
+export interface OidcSettings extends Pick<JwtIssuer, 'issuerUrl' | 'signingAlgorithms' | 'ca'> {
   readonly clientId: string;
   readonly usernameClaim: string;
   /** Put before every name; '' = nothing. */
@@ -15,12 +13,8 @@ export interface OidcSettings {
   /** None when absent: users have no groups but `system:authenticated`. */
   readonly groupsClaim?: string;
   readonly groupsPrefix: string;
-  /** Of `SIGNING_ALGORITHMS`. */
-  readonly signingAlgorithms: readonly string[];
   /** Claims a token must have, with these values. */
   readonly requiredClaims: Readonly<Record<string, string>>;
-  /** PEM; absent = what the host trusts. */
-  readonly ca?: string;
 }
 
 /** As kube-apiserver has them when the flags are not given. */
@@ -35,16 +29,10 @@ export const oidcDefaults = ({ issuerUrl, usernameClaim = 'sub' }: { issuerUrl: 
 
 /** Knows the tokens of one issuer; of all others it says nothing. */
 export const createOidcUsers = (settings: OidcSettings, services: JwtServices): LookUpTokenUser =>
-  createJwtUsers(jwtIssuer(settings), services);
-
-/** The settings as an issuer like those of an AuthenticationConfiguration. */
-export const jwtIssuer = (settings: OidcSettings): JwtIssuer => ({
-  issuerUrl: settings.issuerUrl,
-  audiences: [settings.clientId],
-  signingAlgorithms: settings.signingAlgorithms,
-  ...(settings.ca !== undefined && { ca: settings.ca }),
-  userOf: (claims) => userOf(settings, claims),
-});
+  createJwtUsers(
+    { ...settings, audiences: [settings.clientId], userOf: (claims) => userOf(settings, claims) },
+    services,
+  );
 
 function userOf(settings: OidcSettings, claims: JsonObject): UserInfo {
   const { usernameClaim, usernamePrefix, groupsClaim, groupsPrefix, requiredClaims } = settings;

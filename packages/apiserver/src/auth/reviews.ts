@@ -143,15 +143,15 @@ const subjectOf = ({ user = '', groups = [], uid, extra }: AccessSpec): UserInfo
 
 /** Whoever may ask in one namespace may ask of nothing outside it. */
 function localErrors({ resourceAttributes, nonResourceAttributes }: AccessSpec, namespace: string): FieldError[] {
-  const errors: FieldError[] = [];
   const asked = resourceAttributes?.namespace ?? '';
-  if (resourceAttributes && asked !== namespace)
-    errors.push(invalidValue('spec.resourceAttributes.namespace', asked, 'must match metadata.namespace'));
-  if (nonResourceAttributes) {
-    const detail = 'disallowed on this kind of request';
-    errors.push(invalidValue('spec.nonResourceAttributes', nonResourceAttributes, detail));
-  }
-  return errors;
+  return [
+    ...(resourceAttributes && asked !== namespace
+      ? [invalidValue('spec.resourceAttributes.namespace', asked, 'must match metadata.namespace')]
+      : []),
+    ...(nonResourceAttributes
+      ? [invalidValue('spec.nonResourceAttributes', nonResourceAttributes, 'disallowed on this kind of request')]
+      : []),
+  ];
 }
 
 /** What the caller may do in a namespace. */

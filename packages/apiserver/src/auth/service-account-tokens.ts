@@ -103,7 +103,7 @@ export async function createTokenIssuer(options: TokenIssuerOptions): Promise<To
         validity = parsed;
         cache.set(token, validity);
       }
-      const answer = validity.verify(audiences, notes);
+      const answer = validity(audiences, notes);
       if (typeof answer !== 'string') return answer;
       refused?.(answer);
       return undefined;
@@ -111,16 +111,10 @@ export async function createTokenIssuer(options: TokenIssuerOptions): Promise<To
   };
 }
 
-interface SigningKey {
-  /** As the header of its tokens has it (RFC 7638). */
-  readonly id: string;
-  readonly privateKey: CryptoKey;
-  readonly publicKey: CryptoKey;
-  /** The public key as a JSON Web Key Set document (RFC 7517). */
-  readonly keySet: Readonly<Record<string, unknown>>;
-}
+type SigningKey = Awaited<ReturnType<typeof openSigningKey>>;
 
-async function openSigningKey(pem: string): Promise<SigningKey> {
+/** The key with its id, as the header of its tokens has it (RFC 7638), and with its public key as a JSON Web Key Set. */
+async function openSigningKey(pem: string) {
   const privateKey = await importPKCS8(pem, ALGORITHM, { extractable: true });
   const { d: _private, ...jwk } = await exportJWK(privateKey);
   const id = await calculateJwkThumbprint(jwk);

@@ -76,16 +76,10 @@ export async function requestToken(
     throw conflict({ group: KIND.group, resource: KIND.kind }, name, detail);
   }
   const seconds = spec.expirationSeconds ?? DEFAULT_SECONDS;
-  if (seconds < MIN_SECONDS || seconds > MAX_SECONDS)
-    throw invalid(KIND, '', [
-      invalidValue(
-        'spec.expirationSeconds',
-        seconds,
-        seconds < MIN_SECONDS
-          ? 'may not specify a duration less than 10 minutes'
-          : 'may not specify a duration larger than 2^32 seconds',
-      ),
-    ]);
+  if (seconds < MIN_SECONDS || seconds > MAX_SECONDS) {
+    const bound = seconds < MIN_SECONDS ? 'less than 10 minutes' : 'larger than 2^32 seconds';
+    throw invalid(KIND, '', [invalidValue('spec.expirationSeconds', seconds, `may not specify a duration ${bound}`)]);
+  }
   const audiences = spec.audiences?.length ? spec.audiences : [tokens.issuer];
   Object.assign(request.metadata, { name, namespace, uid, creationTimestamp: formatTime(clock.now()) });
   request['spec'] = { ...spec, audiences, expirationSeconds: seconds };
@@ -119,10 +113,9 @@ function checkNames({ metadata }: UnstructuredObject, account: { namespace: stri
   if (metadata.namespace && metadata.namespace !== account.namespace) {
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
   }
-  const value = metadata.name;
-  if (!value || value === account.name) return;
+  if (!metadata.name || metadata.name === account.name) return;
   const detail = 'must match the service account name if specified';
-  throw invalid(KIND, account.name, [{ type: 'FieldValueInvalid', field: 'metadata.name', value, detail }]);
+  throw invalid(KIND, account.name, [invalidValue('metadata.name', metadata.name, detail)]);
 }
 
 function boundObject(

@@ -65,9 +65,7 @@ export interface ValidityFacts {
 }
 
 /** A token whose signature is good: what is left to ask each time. A text says why it is refused. */
-export interface TokenValidity {
-  readonly verify: (audiences: readonly string[], notes?: CredentialNotes) => VerifiedToken | string;
-}
+export type TokenValidity = (audiences: readonly string[], notes?: CredentialNotes) => VerifiedToken | string;
 
 /** Clocks may differ by this much. */
 const LEEWAY_SECONDS = 60;
@@ -79,17 +77,15 @@ export function boundValidity(
   { clock, findUid }: Pick<ValidityFacts, 'clock' | 'findUid'>,
 ): TokenValidity {
   const verified = { user: userOf(payload), audiences: payload.aud };
-  return {
-    verify(audiences, notes) {
-      const now = clock.now() / 1000;
-      if (!payload.aud.some((audience) => audiences.includes(audience))) return wrongAudience(payload.aud, audiences);
-      if (payload.exp <= now) return 'service account token has expired';
-      if (payload.nbf > now + LEEWAY_SECONDS) return 'service account token is not valid yet';
-      const problem = unboundProblem(payload, findUid);
-      if (problem !== undefined) return problem;
-      noteStale(payload, now, notes);
-      return verified;
-    },
+  return (audiences, notes) => {
+    const now = clock.now() / 1000;
+    if (!payload.aud.some((audience) => audiences.includes(audience))) return wrongAudience(payload.aud, audiences);
+    if (payload.exp <= now) return 'service account token has expired';
+    if (payload.nbf > now + LEEWAY_SECONDS) return 'service account token is not valid yet';
+    const problem = unboundProblem(payload, findUid);
+    if (problem !== undefined) return problem;
+    noteStale(payload, now, notes);
+    return verified;
   };
 }
 
@@ -104,17 +100,15 @@ export function legacyValidity(
   const name = payload['kubernetes.io/serviceaccount/service-account.name'];
   const uid = payload['kubernetes.io/serviceaccount/service-account.uid'];
   const verified = { user: serviceAccountUser(namespace, name, uid), audiences: [issuer] };
-  return {
-    verify(audiences, notes) {
-      notes?.annotate('authentication.k8s.io/legacy-token', payload.sub);
-      if (!audiences.includes(issuer)) return wrongAudience([issuer], audiences);
-      if (findUid('Secret', namespace, secret) === undefined) return 'Token has been invalidated';
-      if (secretToken?.(namespace, secret) !== token) return "Token does not match server's copy";
-      const account = findUid('ServiceAccount', namespace, name);
-      if (account === undefined) return `serviceaccounts ${goQuote(name)} not found`;
-      if (account !== uid) return `ServiceAccount UID (${account}) does not match claim (${uid})`;
-      return verified;
-    },
+  return (audiences, notes) => {
+    notes?.annotate('authentication.k8s.io/legacy-token', payload.sub);
+    if (!audiences.includes(issuer)) return wrongAudience([issuer], audiences);
+    if (findUid('Secret', namespace, secret) === undefined) return 'Token has been invalidated';
+    if (secretToken?.(namespace, secret) !== token) return "Token does not match server's copy";
+    const account = findUid('ServiceAccount', namespace, name);
+    if (account === undefined) return `serviceaccounts ${goQuote(name)} not found`;
+    if (account !== uid) return `ServiceAccount UID (${account}) does not match claim (${uid})`;
+    return verified;
   };
 }
 
