@@ -2,8 +2,10 @@
  * What admission did and how long it took, under upstream's names: its two steps, the plug-ins, calls of webhooks,
  * refusals, failures that were passed by, and checks of policies.
  */
+
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import type { Clock } from '@coracle/runtime/clock/clock';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 import { createCounter, MAX_SERIES } from '@coracle/runtime/metrics/counter';
 import { createHistogram, Distribution } from '@coracle/runtime/metrics/histogram';
 import type { HistogramFamily, Labels, MetricFamily } from '@coracle/runtime/metrics/metric-family';
@@ -82,7 +84,7 @@ export function createAdmissionMetrics(clock: Pick<Clock, 'monotonic'>) {
     /** A plug-in of the program has come to an end, after `ms`. */
     plugin(plugin: { readonly name: string }, ran: PhaseRun, ms: number): void {
       // Without a call where it is known: every write is counted a dozen times.
-      const durations = plugins.get(plugin) ?? plugins.getOrInsertComputed(plugin, () => new PhaseDurations());
+      const durations = plugins.get(plugin) ?? getOrInsert(plugins, plugin, () => new PhaseDurations());
       durations.observe(ran, ms);
     },
     /** All plug-ins of one phase have. */

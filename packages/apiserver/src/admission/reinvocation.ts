@@ -3,8 +3,10 @@
  * object asks for that pass; in it every built-in plug-in runs again, but only those webhooks and policies that allow it
  * (`IfNeeded`) and whose output somebody has changed since.
  */
+
 import { cloneJson } from '@coracle/apimachinery/meta/deep-clone';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 
 export class Reinvocation {
   /** Somebody changed the object: another pass is wanted. */
@@ -15,7 +17,7 @@ export class Reinvocation {
 
   /** The record of one plug-in's callees. */
   of(plugin: string): Callers {
-    return this.#callers.getOrInsertComputed(plugin, () => new Callers());
+    return getOrInsert(this.#callers, plugin, () => new Callers());
   }
 }
 

@@ -2,6 +2,7 @@
  * The cluster's certificate authority, made at first start. WebCrypto and ASN.1 only, so that it runs wherever the
  * control plane does. Keys are ECDSA P-256.
  */
+import { hexOf } from '@coracle/apimachinery/meta/hex';
 import 'reflect-metadata';
 import { decodeBase64, encodeBase64 } from '@coracle/apimachinery/meta/base64';
 import type { Clock } from '@coracle/runtime/clock/clock';
@@ -98,7 +99,7 @@ const subjectName = ({ organizations = [], commonName }: Pick<IssueOptions, 'org
 function serialNumber(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[0] = bytes[0]! & 0x7f; // positive (RFC 5280, 4.1.2.2)
-  return [...bytes].map((b) => b.toString(16).padStart(2, '0')).join('');
+  return hexOf(bytes);
 }
 
 /** When a new CA is good, milliseconds since the epoch. */

@@ -1,5 +1,6 @@
 /** /api, /apis and below: discovery documents, made when first asked for and kept until the catalog changes. */
 
+import { hexOf } from '@coracle/apimachinery/meta/hex';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import { customStrategy } from '@coracle/apimachinery/types/strategy';
 import type { ApiResponse } from '@coracle/runtime/http/seam';
@@ -142,8 +143,7 @@ function respond(
 /** A document with the tag that it is known by: its SHA-512 in upper-case hex. */
 export async function withEtag(bytes: Uint8Array): Promise<KeptDocument> {
   const digest = await crypto.subtle.digest('SHA-512', bytes as Uint8Array<ArrayBuffer>);
-  const hex = Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
-  return { bytes, etag: `"${hex.toUpperCase()}"` };
+  return { bytes, etag: `"${hexOf(new Uint8Array(digest)).toUpperCase()}"` };
 }
 
 /** The entries of an aggregated API as resources, so that the group documents list them like any other. */

@@ -7,7 +7,9 @@
  * Guarantees: while `satisfied` is false, the cache is known to lag. Caveats: an observation that never comes (a watch
  * that skipped it) expires after five minutes, and the pass goes on with what the cache shows.
  */
+
 import type { Clock } from '@coracle/runtime/clock/clock';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 
 export type Expectations = ReturnType<typeof createExpectations>;
 
@@ -25,7 +27,7 @@ export function createExpectations(clock: Clock) {
   const pending = new Map<string, Pending>();
 
   const expect = (key: string): Pending => {
-    const entry = pending.getOrInsertComputed(key, () => ({ creations: 0, deletions: new Set(), since: 0 }));
+    const entry = getOrInsert<string, Pending>(pending, key, () => ({ creations: 0, deletions: new Set(), since: 0 }));
     entry.since = clock.monotonic();
     return entry;
   };

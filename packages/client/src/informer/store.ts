@@ -6,6 +6,7 @@
 import { deepFreeze } from '@coracle/apimachinery/meta/deep-freeze';
 import type { DeepReadonly, KubeObject, ObjectKey, ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import { keyOf, keyText } from '@coracle/apimachinery/meta/object';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 import { isOlder } from './resource-version.ts';
 import type { StoreChange as WatchChange } from './watch-state.ts';
 
@@ -139,7 +140,7 @@ const textOf = (object: KubeObject): string => keyText(keyOf(object));
 
 function file<T extends KubeObject>(index: Index<T>, key: string, object: DeepReadonly<T>): void {
   for (const value of index.compute(object)) {
-    index.keys.getOrInsertComputed(value, () => new Set()).add(key);
+    getOrInsert(index.keys, value, () => new Set()).add(key);
   }
 }
 

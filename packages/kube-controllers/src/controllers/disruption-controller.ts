@@ -21,6 +21,7 @@ import { commit } from '@coracle/client/commit/commit';
 import { createController, DONE, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 import { createDiscoveryCache } from './discovery-cache.ts';
 import { expectedPods, UnknownScale } from './owner-scale.ts';
 import { createStaleDisruptionController } from './stale-disruption-controller.ts';
@@ -58,7 +59,7 @@ interface BudgetFacts {
 
 /** True when the budget selects the Pod: an empty selector selects every Pod, none or a broken one selects no Pod. */
 function selectsPod(budget: Budget, pod: DeepReadonly<Pod>): boolean {
-  const selector = selectors.getOrInsertComputed(budget, ({ spec }) => readableSelector(spec?.selector));
+  const selector = getOrInsert(selectors, budget, ({ spec }) => readableSelector(spec?.selector));
   return matchesLabels(selector, pod.metadata.labels ?? {});
 }
 

@@ -2,9 +2,11 @@
  * Who owns whom, by uid: what the garbage collector's informers have shown so far. An owner nobody has seen is no node,
  * only a uid that dependents name. Bounded by the objects the server has.
  */
+
 import { parseApiVersion, type ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { DeepReadonly, KubeObject, OwnerReference } from '@coracle/apimachinery/meta/object';
 import { isDeleting } from '@coracle/apimachinery/meta/object-state';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 
 export const ORPHAN_FINALIZER = 'orphan';
 export const FOREGROUND_FINALIZER = 'foregroundDeletion';
@@ -66,7 +68,7 @@ export class OwnerGraph {
     const previous = this.#nodes.get(node.uid);
     if (previous) this.#unlink(previous);
     this.#nodes.set(node.uid, node);
-    for (const { uid } of node.owners) this.#dependents.getOrInsertComputed(uid, () => new Set()).add(node.uid);
+    for (const { uid } of node.owners) getOrInsert(this.#dependents, uid, () => new Set()).add(node.uid);
     return previous;
   }
 

@@ -12,6 +12,7 @@ import type {
   Pod,
   Service,
 } from '@coracle/apimachinery/types/types';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 
 export const SERVICE_LABEL = 'kubernetes.io/service-name';
 export const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
@@ -95,7 +96,7 @@ function groupsOf(service: Fronted, { pods, zoneOf }: EndpointFacts): Map<string
     .sort((a, b) => ((a.metadata.name ?? '') < (b.metadata.name ?? '') ? -1 : 1));
   for (const pod of placed) {
     const ports = portsFor(service, pod);
-    const group = groups.getOrInsert(JSON.stringify(ports), { ports, members: [] });
+    const group = getOrInsert(groups, JSON.stringify(ports), () => ({ ports, members: [] }));
     group.members.push({ pod, endpoint: endpointOf(service, pod, zoneOf) });
   }
   return groups;

@@ -9,6 +9,7 @@ import type { Node, Pod } from '@coracle/apimachinery/types/types';
 import type { Informer } from '@coracle/client/informer/informer';
 import { type NodeUsage, nodeUsage } from '@coracle/cluster-rules/placement/node-usage';
 import { priorityOf } from '@coracle/cluster-rules/placement/preemption';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 import { podsByNode } from '../pod-disruption.ts';
 
 type Placed = { readonly pod: DeepReadonly<Pod>; readonly nodeName: string };
@@ -42,7 +43,7 @@ export function createSchedulerCache(nodes: Informer<Node>, pods: Informer<Pod>)
   });
 
   const usageOf = (node: DeepReadonly<Node>): NodeUsage =>
-    known.getOrInsertComputed(node.metadata.name ?? '', (name) => {
+    getOrInsert(known, node.metadata.name ?? '', (name) => {
       const coming = assumed.values().filter((one) => one.nodeName === name);
       return nodeUsage(node, [...podsOf(name), ...coming.map((one) => one.pod)]);
     });

@@ -1,4 +1,5 @@
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 import type { AdmissionOperation } from '../plugin.ts';
 
 /**
@@ -18,7 +19,7 @@ export class ActionIndex<T> {
     const known = this.#byResource.get(info);
     if (known?.has(action)) return known.get(action) as T;
     const found = this.#find(operation, info, subresource);
-    this.#byResource.getOrInsertComputed(info, () => new Map()).set(action, found);
+    getOrInsert(this.#byResource, info, () => new Map()).set(action, found);
     return found;
   }
 

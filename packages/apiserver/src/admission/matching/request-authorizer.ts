@@ -3,6 +3,7 @@
  * wait and an authoriser may have to (a webhook): an answer that is not there yet makes the expression fail, the answer
  * is waited for, and the expression is evaluated anew with it (`whenAnswered`).
  */
+
 import {
   authorizerValue,
   type CelAuthorizer,
@@ -10,6 +11,7 @@ import {
   CelEvaluationError,
   resourceCheckValue,
 } from '@coracle/cel/cel';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 import type { AuthorizationAttributes, AuthorizationDecision, Authorizer, UserInfo } from '../../auth/identity.ts';
 import { accessSelectors } from '../../auth/review-selectors.ts';
 import type { AdmissionAttributes } from '../plugin.ts';
@@ -33,7 +35,7 @@ export function requestAuthorizer(authorize: Authorizer): AuthorizerFor {
       const user = serviceAccount ? accountUser(serviceAccount) : attributes.user;
       const decision = authorize(user, attributesOf(question));
       if (!(decision instanceof Promise)) return decision;
-      const { answers, open } = asked.getOrInsertComputed(attributes, () => ({ answers: new Map(), open: new Map() }));
+      const { answers, open } = getOrInsert(asked, attributes, () => ({ answers: new Map(), open: new Map() }));
       const name = JSON.stringify(question);
       const answered = decision.then((answer) => {
         answers.set(name, answer);

@@ -2,9 +2,11 @@
  * PodSecurity: namespaces that carry `pod-security.kubernetes.io/` labels hold their Pods to a level. Enforced on Pods;
  * controllers of Pods are only warned about. A namespace without the labels costs one look at its labels.
  */
+
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import { ApiError, forbidden } from '@coracle/apimachinery/meta/status';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 import type { ObjectStore } from '../../cache/object-store.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
 import { type CheckedContainer, type CheckedPod, type CheckedPodSpec, plural, type Violation } from './pod-check.ts';
@@ -90,7 +92,7 @@ function validateRules(
 ): void {
   const known = new Map<string, readonly Violation[]>();
   const violations = (at: LevelVersion): readonly Violation[] =>
-    known.getOrInsertComputed(policyName(at), () => violationsOf(at, pod));
+    getOrInsert(known, policyName(at), () => violationsOf(at, pod));
   const broken = (at: LevelVersion): string =>
     `PodSecurity ${JSON.stringify(policyName(at))}: ${violationText(violations(at))}`;
   const would = (at: LevelVersion): string => `would violate ${broken(at)}`;

@@ -1,6 +1,7 @@
 /** What both policy plug-ins work with, and the small steps they share. */
 
 import { ApiError, forbidden } from '@coracle/apimachinery/meta/status';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 import type { ObjectStore, StoredObject } from '../../cache/object-store.ts';
 import type { AdmissionMetrics } from '../admission-metrics.ts';
 import { type AuthorizerFor, namespaceView } from '../matching/expression-environment.ts';
@@ -25,7 +26,7 @@ export function namespaceObjectOf(
 ): Readonly<Record<string, unknown>> | null {
   const name = isNamespaceResource(attributes) ? '' : namespaceOf(attributes);
   if (name === '') return null;
-  return namespaceViews.getOrInsertComputed(storedNamespace(store, name), ({ object }) => namespaceView(object));
+  return getOrInsert(namespaceViews, storedNamespace(store, name), ({ object }) => namespaceView(object));
 }
 
 /** Of each revision of a namespace, for as long as it lives. */

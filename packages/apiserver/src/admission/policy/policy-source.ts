@@ -1,5 +1,7 @@
 /** Policies with their bindings: watched in the store, compiled once per revision, indexed by what they are about. */
+
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 import type { ObjectStore, StoredObject } from '../../cache/object-store.ts';
 import { ActionIndex } from '../matching/action-index.ts';
 import { isExemptFromPolicies, matchRules, type OperationRule, type RuleSubject } from '../matching/rules.ts';
@@ -103,13 +105,13 @@ export function createPolicySource<S extends PolicySpec, C>(options: PolicySourc
   for (const prefix of Object.values(prefixes)) store.watch(prefix, store.revision(), stale);
 
   const policyOf = (item: StoredObject): Omit<BoundPolicy<S, C>, 'bindings'> =>
-    compiledPolicies.getOrInsertComputed(item, () => {
+    getOrInsert(compiledPolicies, item, () => {
       const spec = (item.object as WithSpec<S>).spec ?? ({} as S);
       const matcher = compileMatchResources(spec.matchConstraints ?? {}, options);
       return { name: item.name, spec, matcher, compiled: options.compile(spec) };
     });
   const bindingOf = (item: StoredObject): PolicyBinding =>
-    compiledBindings.getOrInsertComputed(item, () => {
+    getOrInsert(compiledBindings, item, () => {
       const spec = (item.object as WithSpec<BindingSpec>).spec ?? {};
       return { name: item.name, spec, matcher: compileMatchResources(spec.matchResources ?? {}, options) };
     });

@@ -7,6 +7,7 @@ import { goJson } from '@coracle/apimachinery/meta/go-text';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 import { whenAnswered } from '../matching/request-authorizer.ts';
 import { namespaceOf } from '../matching/selectors.ts';
 import { type ShownObjects, showObjects } from '../matching/served-kinds.ts';
@@ -120,7 +121,7 @@ class Run {
     );
     if (!params || params.length === 0) return;
     const shown = await attempted(
-      () => this.#shown.getOrInsertComputed(matched, (to) => showObjects(this.#attributes, to)),
+      () => getOrInsert(this.#shown, matched, (to) => showObjects(this.#attributes, to)),
       (problem) => this.#misconfigured(policy, binding, `failed to convert object version: ${problem}`),
       conversionProblem,
     );

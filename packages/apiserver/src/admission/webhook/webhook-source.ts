@@ -3,6 +3,7 @@
 import type { DeepReadonly, UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import type { MutatingWebhook } from '@coracle/apimachinery/types/types';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 import type { ApiHandler } from '@coracle/runtime/http/seam';
 import type { ObjectStore, StoredObject } from '../../cache/object-store.ts';
 import { caBundleProblem } from '../../kinds/custom/conversion-rules.ts';
@@ -108,7 +109,7 @@ function candidatesOf(
 const compiled = new WeakMap<StoredObject, readonly Hook[]>();
 
 const hooksOf = (stored: StoredObject, connect: ConnectOutbound): readonly Hook[] =>
-  compiled.getOrInsertComputed(stored, () => {
+  getOrInsert(compiled, stored, () => {
     const { webhooks = [] } = stored.object as UnstructuredObject as { webhooks?: readonly Webhook[] };
     const seen = new Map<string, number>();
     return webhooks.map((webhook) => {

@@ -1,5 +1,7 @@
 /** OpenAPI 3.0 documents, one for each group version: what kubectl explain, apply and validate read. */
+
 import { apiVersionOf } from '@coracle/apimachinery/meta/gvk';
+import { hexOf } from '@coracle/apimachinery/meta/hex';
 import { joinBytes } from '@coracle/apimachinery/meta/join-bytes';
 import { encodeJsonInPieces } from '@coracle/apimachinery/meta/json-pieces';
 import { NO_PAUSE, type Pause } from '@coracle/apimachinery/meta/pause';
@@ -192,7 +194,7 @@ export function openApiV3Paths(infos: readonly ResourceInfo[]): Map<string, read
 export async function openApiV3Hash(infos: readonly ResourceInfo[], pause: Pause = NO_PAUSE): Promise<string> {
   const parts = await hashedParts(infos, pause);
   const digest = await crypto.subtle.digest('SHA-512', joinBytes(parts));
-  return new Uint8Array(digest).toHex().toUpperCase();
+  return hexOf(new Uint8Array(digest)).toUpperCase();
 }
 
 async function hashedParts(infos: readonly ResourceInfo[], pause: Pause): Promise<Uint8Array[]> {

@@ -1,5 +1,6 @@
 /** The status of the KubeVirt object (virt-operator's UpdateConditions and SetTargetDeploymentConfig): pure. */
 
+import { hexOf } from '@coracle/apimachinery/meta/hex';
 import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import type { KubeVirtStatus, ReadonlyKubeVirt } from '../../kinds/kubevirt.ts';
 import { sha1 } from '../../rules/identity/sha1.ts';
@@ -11,8 +12,7 @@ const encoder = new TextEncoder();
  * version of the one program that does all the work. Forty hex digits.
  */
 export function deploymentId(namespace: string, version: string): string {
-  const digest = sha1(encoder.encode(JSON.stringify({ namespace, version })));
-  return [...digest].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  return hexOf(sha1(encoder.encode(JSON.stringify({ namespace, version }))));
 }
 
 /** What runs: the version of the program, and the definitions of KubeVirt's kinds that it keeps. */

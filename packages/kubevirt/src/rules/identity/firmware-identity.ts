@@ -1,4 +1,5 @@
 /** UUIDs of machines: the one that follows from a name, and the form in which two of them are compared. */
+import { hexOf } from '@coracle/apimachinery/meta/hex';
 import { sha1 } from './sha1.ts';
 
 /** Namespace of the UUIDs that follow from a name. */
@@ -16,7 +17,7 @@ export function uuidV5(namespace: string, name: string): string {
   const bytes = sha1(input).subarray(0, 16);
   bytes[6] = (bytes[6]! & 0x0f) | 0x50;
   bytes[8] = (bytes[8]! & 0x3f) | 0x80;
-  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+  const hex = hexOf(bytes);
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 

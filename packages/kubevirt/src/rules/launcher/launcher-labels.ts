@@ -1,4 +1,5 @@
 /** Labels and annotations that tie a virt-launcher Pod to its instance, as upstream spells them. */
+import { hexOf } from '@coracle/apimachinery/meta/hex';
 
 export const LAUNCHER_LABEL = 'kubevirt.io';
 export const LAUNCHER_VALUE = 'virt-launcher';
@@ -26,6 +27,5 @@ const MAX_LABEL = 63;
 export async function vmiIdLabel(name: string): Promise<string> {
   if (name.length <= MAX_LABEL) return name;
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-1', new TextEncoder().encode(name)));
-  const hex = [...digest.subarray(0, 4)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
-  return `${name.slice(0, 54)}-${hex}`;
+  return `${name.slice(0, 54)}-${hexOf(digest.subarray(0, 4))}`;
 }

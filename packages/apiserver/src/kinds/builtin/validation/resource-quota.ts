@@ -1,4 +1,5 @@
 /** Validation of ResourceQuotas (pkg/apis/core/validation, ValidateResourceQuota). */
+
 import type { FieldError } from '@coracle/apimachinery/meta/status';
 import {
   isObject,
@@ -17,6 +18,7 @@ import {
   validateEach,
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 import { checkQuotaResourceName, checkResourceAmount, isQuotaResource } from './resource-names.ts';
 
 const PODS: readonly string[] = ['pods'];
@@ -79,7 +81,7 @@ function unscopedOf(object: JsonObject): Unscoped {
   return (scope) => {
     const allowed = Object.hasOwn(SCOPES, scope) ? SCOPES[scope] : undefined;
     if (!allowed) return [];
-    return known.getOrInsertComputed(scope, () =>
+    return getOrInsert(known, scope, () =>
       Object.keys(objectAt(object, 'spec', 'hard')).filter((name) => isQuotaResource(name) && !allowed.includes(name)),
     );
   };

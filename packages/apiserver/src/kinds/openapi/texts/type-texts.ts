@@ -11,6 +11,7 @@
  *
  * Large, and wanted only when somebody asks for an OpenAPI document: whoever imports this does so on demand.
  */
+import { hexOf } from '@coracle/apimachinery/meta/hex';
 import table from '@coracle/apimachinery/types/types.generated.json' with { type: 'json' };
 import enums from './enum-values.json' with { type: 'json' };
 import kindTexts from './kind-texts.json' with { type: 'json' };
@@ -92,6 +93,6 @@ let digest: Promise<string> | undefined;
 export function typeTextsDigest(): Promise<string> {
   digest ??= crypto.subtle
     .digest('SHA-256', new TextEncoder().encode(JSON.stringify([texts, enums])))
-    .then((bytes) => new Uint8Array(bytes).toHex());
+    .then((bytes) => hexOf(new Uint8Array(bytes)));
   return digest;
 }
