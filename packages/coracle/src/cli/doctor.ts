@@ -7,7 +7,7 @@ import { findSharedUuids, machineText, type SharedUuid } from '@coracle/kubevirt
 import { isProgram } from '@coracle/runtime/process/program';
 import { run } from '@coracle/runtime/process/run';
 import { clusterFrom } from '../config/cluster.ts';
-import { dataDirAt, defaultDataDir } from '../config/data-dir.ts';
+import { type DataDir, dataDirAt, defaultDataDir } from '../config/data-dir.ts';
 import { findRunning } from '../config/running.ts';
 import { type CommandContext, textFlag } from './command.ts';
 import { listenError } from './listen-error.ts';
@@ -139,7 +139,7 @@ function isWritable(place: string): boolean {
   }
 }
 
-async function port(dir: ReturnType<typeof dataDirAt>): Promise<Outcome> {
+async function port(dir: DataDir): Promise<Outcome> {
   const running = await findRunning(dir);
   if (running) return pass(`${running.url} (running)`);
   return (await listenError(DEFAULT_PORT, '127.0.0.1')) === undefined
@@ -148,10 +148,7 @@ async function port(dir: ReturnType<typeof dataDirAt>): Promise<Outcome> {
 }
 
 /** Machines of the running server that share a firmware UUID. */
-async function firmwareUuids(
-  dir: ReturnType<typeof dataDirAt>,
-  environment: CommandContext['environment'],
-): Promise<Outcome> {
+async function firmwareUuids(dir: DataDir, environment: CommandContext['environment']): Promise<Outcome> {
   if (!(await findRunning(dir))) return pass('not looked at: no server runs');
   try {
     await using cluster = await clusterFrom({ flags: { 'data-dir': dir.root }, environment });

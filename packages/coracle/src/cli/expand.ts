@@ -16,7 +16,7 @@ import { conflictsMessage } from '@coracle/kubevirt/rules/instancetype/conflicts
 import { expandVirtualMachine, type Layers } from '@coracle/kubevirt/rules/instancetype/expand';
 import { type ExplainedField, explainExpansion } from '@coracle/kubevirt/rules/instancetype/explain';
 import { layersOf, readSources } from '@coracle/kubevirt/rules/instancetype/resolve';
-import { type ClusterConfig, clusterConfigOf } from '@coracle/kubevirt/rules/machine-defaults/cluster-config';
+import { clusterConfigOf } from '@coracle/kubevirt/rules/machine-defaults/cluster-config';
 import { systemClock } from '@coracle/runtime/clock/clock';
 import { stringify } from 'yaml';
 import { clusterFrom } from '../config/cluster.ts';
@@ -24,13 +24,6 @@ import { VERSION } from '../config/version.ts';
 import { type CommandContext, CommandError, textFlag, UsageError } from './command.ts';
 import { readManifests } from './manifests.ts';
 import { textTable } from './text-table.ts';
-
-/** A machine as the webhooks leave it, and what its matchers stand for. */
-interface Admitted {
-  readonly vm: VirtualMachine;
-  readonly layers: Layers;
-  readonly config: ClusterConfig;
-}
 
 /** `coracle expand`. */
 export async function expand(context: CommandContext): Promise<number> {
@@ -64,11 +57,8 @@ function refuseUnfit(vm: VirtualMachine): void {
     throw new CommandError(`the VirtualMachine is not valid: ${first.field}: ${first.detail ?? first.type}`);
 }
 
-async function admittedByCluster(
-  submitted: VirtualMachine,
-  namespace: string | undefined,
-  context: CommandContext,
-): Promise<Admitted> {
+/** The machine as the cluster's webhooks leave it, and what its matchers stand for. */
+async function admittedByCluster(submitted: VirtualMachine, namespace: string | undefined, context: CommandContext) {
   const { signal } = context;
   await using cluster = await clusterFrom(context);
   const { client } = cluster;
@@ -83,11 +73,8 @@ async function admittedByCluster(
   return { vm, layers: await layersFor(vm, client), config: clusterConfigOf(kubevirt) };
 }
 
-async function admittedHere(
-  submitted: VirtualMachine,
-  namespace: string,
-  objects: readonly KubeObject[],
-): Promise<Admitted> {
+/** The same by the rules of this program. */
+async function admittedHere(submitted: VirtualMachine, namespace: string, objects: readonly KubeObject[]) {
   // As a control plane that `coracle up` starts anew.
   const config = clusterConfigOf(
     defaultKubeVirt({ version: VERSION, now: systemClock.now(), architecture: 'amd64', useEmulation: true }),

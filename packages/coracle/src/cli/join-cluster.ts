@@ -7,7 +7,6 @@ import { systemClock } from '@coracle/runtime/clock/clock';
 import { createHttpsTransport } from '@coracle/runtime/http/https-transport';
 import { publicKeyHash, readPeerChain } from '@coracle/runtime/http/peer-chain';
 import { lifeLeft } from '../compose/node-signing-request.ts';
-import type { RemoteCluster } from '../compose/remote-components.ts';
 import type { DataDir } from '../config/data-dir.ts';
 import type { PairStore } from '../config/pki.ts';
 import { VERSION } from '../config/version.ts';
@@ -23,16 +22,7 @@ interface Joined {
   readonly address?: string | undefined;
 }
 
-export interface JoinedCluster extends RemoteCluster {
-  readonly ca: string;
-  /** Name the node had before, when it joined before. */
-  readonly name: string | undefined;
-  /** Address the node was configured to be served on, when it joined before. */
-  readonly address: string | undefined;
-  /** Writes down what a later start needs. */
-  remember(node: { readonly name: string; readonly address: string | undefined }): void;
-  close(): Promise<void>;
-}
+export type JoinedCluster = Awaited<ReturnType<typeof joinCluster>>;
 
 const HASH = /^sha256:[0-9a-f]{64}$/;
 const TOKEN = /^[a-z0-9]{6}\.[a-z0-9]{16}$/;
@@ -41,7 +31,7 @@ const TOKEN = /^[a-z0-9]{6}\.[a-z0-9]{16}$/;
 export async function joinCluster(
   { flags, signal }: CommandContext,
   { dir, pairs }: { readonly dir: DataDir; readonly pairs: PairStore },
-): Promise<JoinedCluster> {
+) {
   const path = join(dir.root, 'joined.json');
   const before = readJoined(path);
   const server = textFlag(flags, 'server') ?? before?.server;
@@ -64,10 +54,14 @@ export async function joinCluster(
   return {
     server,
     ca,
+    /** Name the node was given, or had when it joined before. */
     name,
+    /** Address the node was configured to be served on, when it joined before. */
     address: before?.address,
     client,
-    remember: (node) => writePrivateFile(path, `${JSON.stringify({ server, ca, ...node } satisfies Joined)}\n`),
+    /** Writes down what a later start needs. */
+    remember: (node: Pick<Joined, 'name' | 'address'>) =>
+      writePrivateFile(path, `${JSON.stringify({ server, ca, ...node } satisfies Joined)}\n`),
     close: async () => void (await handler.close()),
   };
 }

@@ -54,10 +54,7 @@ export async function openAuthorizers(
   }
 }
 
-async function fromFlags(
-  type: Mode,
-  choice: Exclude<AuthorizationChoice, { config: string }>,
-): Promise<AuthorizerSetup> {
+async function fromFlags(type: Mode, choice: Exclude<AuthorizationChoice, { config: string }>) {
   if (type !== 'Webhook') return { type };
   const { file, ...webhook } = choice.webhook!;
   const rest = { name: 'default', timeoutMs: TIMEOUT_MS, failurePolicy: 'NoOpinion', conditions: [] } as const;

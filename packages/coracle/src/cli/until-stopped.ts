@@ -4,10 +4,7 @@
  * more, the process ends at once, as any program does; with `onAgain` it goes on stopping, and that is called instead,
  * until `release`.
  */
-export function untilStopped(
-  interrupted: AbortSignal,
-  { onAgain }: { readonly onAgain?: () => void } = {},
-): { readonly signal: AbortSignal; release(): void } {
+export function untilStopped(interrupted: AbortSignal, { onAgain }: { readonly onAgain?: () => void } = {}) {
   const terminated = new AbortController();
   let stops = 0;
   const report = (): void => {

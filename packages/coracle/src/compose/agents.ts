@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import type { Client } from '@coracle/client/client';
 import type { Agent } from '@coracle/node-agent/agent/agent';
 import { guestMetrics } from '@coracle/node-agent/agent/guest/guest-metrics';
-import type { StoppingGuest } from '@coracle/node-agent/agent/launcher/launcher-set';
 import { streamMetrics } from '@coracle/node-agent/agent/migration/stream-stats';
 import type { PeerIdentity } from '@coracle/node-agent/network/peer';
 import type { Pool } from '@coracle/node-agent/storage/pool';
@@ -51,17 +50,7 @@ export interface AgentsOptions {
   readonly signal: AbortSignal;
 }
 
-export interface RunningAgents {
-  /** Resolves when every node has registered; rejects with what keeps one from it (no QEMU, a lost lock). */
-  readonly ready: Promise<void>;
-  /** What `/metrics` says of the guests of these nodes. */
-  metrics(): Promise<readonly MetricFamily[]>;
-  close(options: { readonly keepVms: boolean }): Promise<void>;
-  /** The guests that `close` waits for. */
-  stopping(): readonly StoppingGuest[];
-  /** Ends all guests at once, for a `close` that is not to wait. */
-  forceStop(): Promise<void>;
-}
+export type RunningAgents = ReturnType<typeof startAgents>;
 
 const SERVING_DAYS = 365;
 
@@ -76,22 +65,26 @@ export function nodeNames(count: number): string[] {
 }
 
 /** Starts the agents in the background: the API is of use before its nodes are, and without them. */
-export function startAgents(options: AgentsOptions): RunningAgents {
+export function startAgents(options: AgentsOptions) {
   const parts: StartedParts = { agents: [], pool: undefined };
   const started = parts.agents;
   const ready = options.names.length === 0 ? Promise.resolve() : startAll(options, parts);
   return {
+    /** Resolves when every node has registered; rejects with what keeps one from it (no QEMU, a lost lock). */
     ready,
-    async metrics() {
+    /** What `/metrics` says of the guests of these nodes. */
+    async metrics(): Promise<readonly MetricFamily[]> {
       const measured = await Promise.all(started.map(({ agent }) => agent.measured()));
       if (started.length === 0) return [];
       return [...streamMetrics(started.flatMap(({ agent }) => agent.sending())), ...guestMetrics(measured.flat())];
     },
+    /** The guests that `close` waits for. */
     stopping: () => started.flatMap(({ agent }) => agent.stopping()),
+    /** Ends all guests at once, for a `close` that is not to wait. */
     async forceStop() {
       await Promise.all(started.map(({ agent }) => agent.forceStop()));
     },
-    async close({ keepVms }) {
+    async close({ keepVms }: { readonly keepVms: boolean }) {
       await ready.catch(() => {});
       await Promise.all(
         started.map(async ({ agent, server }) => {

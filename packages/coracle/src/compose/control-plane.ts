@@ -19,17 +19,14 @@ import type { AuthenticationSetup } from '@coracle/apiserver/auth/authentication
 import type { PolicyBinding, PolicyRole } from '@coracle/apiserver/auth/bootstrap-policy';
 import { createIssuersUsers } from '@coracle/apiserver/auth/jwt-users';
 import { createOidcUsers, type OidcSettings } from '@coracle/apiserver/auth/oidc';
-import type { TokenIssuer } from '@coracle/apiserver/auth/service-account-tokens';
 import type { FindTokenUser } from '@coracle/apiserver/auth/token-authenticator';
 import { createWebhookAuthorizer } from '@coracle/apiserver/auth/webhook-authorizer';
 import { createWebhookUsers, type TokenWebhook } from '@coracle/apiserver/auth/webhook-tokens';
-import type { ObjectStore } from '@coracle/apiserver/cache/object-store';
 import { createFlowControl } from '@coracle/apiserver/endpoints/flow-control/flow-control';
 import { swagger2 } from '@coracle/apiserver/endpoints/openapi-v2-document';
 import { PROTOBUF } from '@coracle/apiserver/kinds/protobuf/documents';
 import { protobufBody } from '@coracle/apiserver/kinds/protobuf/request-body';
 import type { Client } from '@coracle/client/client';
-import type { AskAgent } from '@coracle/client/controller/ask-agent';
 import { createClient } from '@coracle/client/create-client';
 import { volumeSnapshotCrds } from '@coracle/cluster-rules/volume-snapshot/definitions';
 import { configSyncCrds } from '@coracle/gitops/kinds/definitions';
@@ -90,22 +87,8 @@ export interface ControlPlaneOptions
   readonly audit?: { readonly policy: AuditPolicy; readonly sink: AuditSink };
 }
 
-export interface ControlPlane {
-  readonly handler: ApiHandler;
-  readonly store: ObjectStore;
-  /** A client that acts as the agent of a node (`system:node:NAME`). */
-  clientForNode(name: string): Client;
-  /** A client that acts as one of the components' service accounts, also while that does not exist. */
-  clientFor(account: string): Client;
-  /** A client with every right (group system:masters), for the process that holds the state anyway. */
-  adminClient(): Promise<Client>;
-  /** Signs the token of a Secret of type `kubernetes.io/service-account-token`. */
-  readonly signLegacyToken: TokenIssuer['signLegacy'];
-  /** Asks agents for controllers; rejects for all where the plane knows no way to them. */
-  readonly askAgent: AskAgent;
-  /** Answers what is in flight, makes everything durable, closes the store. */
-  close(signal: AbortSignal): Promise<void>;
-}
+export type ControlPlane = Awaited<ReturnType<typeof startControlPlane>>;
+
 const ADMIN = { name: 'kubernetes-admin', groups: ['system:masters'] };
 const NODE_ROLE = 'coracle:agent';
 const NODE_BINDING: PolicyBinding = {
@@ -124,7 +107,7 @@ function clientOfComponent(handlerAs: ServerCore['handlerAs'], account: string):
 }
 
 /** Starts the control plane on a backend; resolves when it is ready to serve. Rejects with StorageError when the state cannot be opened. */
-export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
+export async function startControlPlane(options: ControlPlaneOptions) {
   const { clock, log, connectNode = NO_NODES, authentication, staticTokens, oidc, tokenWebhook } = options;
   const virtResources = kubevirtResources();
   const server = await createApiServer({
@@ -161,12 +144,18 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   return {
     handler: server.handler,
     store: server.store,
-    clientFor: (account) => clientOfComponent(handlerAs, account),
+    /** A client that acts as one of the components' service accounts, also while that does not exist. */
+    clientFor: (account: string) => clientOfComponent(handlerAs, account),
+    /** A client with every right (group system:masters), for the process that holds the state anyway. */
     adminClient: async () => createClient(handlerAs(ADMIN), { userAgent: 'coracle-admin' }),
+    /** Asks agents for controllers; rejects for all where the plane knows no way to them. */
     askAgent: createAskAgent((name) => connectNode(name, virtClient)),
-    clientForNode: (name) =>
+    /** A client that acts as the agent of a node (`system:node:NAME`). */
+    clientForNode: (name: string) =>
       createClient(handlerAs({ name: `system:node:${name}`, groups: ['system:nodes'] }), { userAgent: AGENT_ACCOUNT }),
+    /** Signs the token of a Secret of type `kubernetes.io/service-account-token`. */
     signLegacyToken: server.signLegacyToken,
+    /** Answers what is in flight, makes everything durable, closes the store. */
     close: server.close,
   };
 }

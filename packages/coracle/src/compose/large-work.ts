@@ -23,17 +23,6 @@ const MAX_HEAP_MB = 1024;
 const MAX_DOCUMENTS = 64;
 const MAX_BYTES = 64 * 1024 * 1024;
 
-export interface LargeWorkOptions {
-  /** How long one document may take, in milliseconds. */
-  readonly patience?: number;
-  /** How long others wait for one, in milliseconds. */
-  readonly quick?: number;
-  /** How long a thread stays without work, in milliseconds. */
-  readonly idle?: number;
-  readonly maxDocuments?: number;
-  readonly maxBytes?: number;
-}
-
 interface Job {
   readonly task: ThreadTask;
   readonly bytes: number;
@@ -54,10 +43,15 @@ const isDone = <T extends ThreadTask>(answer: Done, task: T): answer is DoneOf<T
  * takes too long or too much memory is refused with 400. One that comes when too many wait, or too many of its owner, is
  * refused with 429.
  */
-export function createLargeWork(options: LargeWorkOptions = {}) {
-  const { patience = PATIENCE_MS, idle: idleMs = IDLE_MS } = options;
-  const quickMs = Math.min(options.quick ?? QUICK_MS, patience);
-  const room = new Room(options.maxDocuments ?? MAX_DOCUMENTS, options.maxBytes ?? MAX_BYTES);
+export function createLargeWork({
+  patience = PATIENCE_MS,
+  quick: quickLimit = QUICK_MS,
+  idle: idleMs = IDLE_MS,
+  maxDocuments = MAX_DOCUMENTS,
+  maxBytes = MAX_BYTES,
+} = {}) {
+  const quickMs = Math.min(quickLimit, patience);
+  const room = new Room(maxDocuments, maxBytes);
   const settle = (job: Job, act: (job: Job) => void): void => {
     if (job.isOver) return;
     job.isOver = true;

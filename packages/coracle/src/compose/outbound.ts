@@ -7,22 +7,20 @@ import type { ObjectStore } from '@coracle/apiserver/cache/object-store';
 import type { ConnectOutbound, OutboundTarget } from '@coracle/apiserver/outbound/outbound';
 import { type ServiceAddress, serviceAddresses, serviceHost } from '@coracle/apiserver/outbound/service-address';
 import { createHttpsTransport, type HttpsTransport } from '@coracle/runtime/http/https-transport';
+import type { KeyPairPem } from '../config/pki.ts';
 import { inUrl } from '../config/serving-address.ts';
 
 /** Far ends with kept connections; the one that was called longest ago goes first. */
 const MAX_TRANSPORTS = 128;
 
-export interface OutboundOptions {
-  /** Where Services and their endpoints are found. */
-  readonly store: Pick<ObjectStore, 'get' | 'list'>;
-  /** PEM pair shown to targets that ask for the front proxy's. */
-  readonly frontProxy?: { readonly certificate: string; readonly key: string };
-}
-
 export type Outbound = ReturnType<typeof createOutbound>;
 
-/** Makes the host's outbound side. */
-export function createOutbound({ store, frontProxy }: OutboundOptions) {
+/** Makes the host's outbound side. Services are found in `store`; `frontProxy` (PEM) is shown to targets that ask for it. */
+export function createOutbound(options: {
+  readonly store: Pick<ObjectStore, 'get' | 'list'>;
+  readonly frontProxy?: KeyPairPem;
+}) {
+  const { store, frontProxy } = options;
   const transports = new Map<string, HttpsTransport>();
   let turn = 0;
 

@@ -168,10 +168,7 @@ function isSignedBy({ certificate, key }: KeyPairPem, bundle: string): boolean {
 }
 
 /** Makes a key and a request for it, under a token that names the node. */
-async function ask(
-  { nodeName, client, connectBound }: PeerIdentityOptions,
-  signal: AbortSignal,
-): Promise<{ readonly name: string; readonly key: string }> {
+async function ask({ nodeName, client, connectBound }: PeerIdentityOptions, signal: AbortSignal) {
   const node = await orAbsent(client.get(NODES, { namespace: '', name: nodeName }, { signal }));
   if (!node) throw new TooEarly('the node has not registered yet');
   const named = { signerName: PEER_SIGNER, generateName: 'coracle-peer-' };

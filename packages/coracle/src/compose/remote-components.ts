@@ -42,10 +42,7 @@ const MOVING_MINOR = 31;
  * Whose server it is, by the version it gives: ours, or that of an external cluster. `lacks`: what does not work there for
  * its age, in one line. Rejects with one line when it is another one and too old. A version that cannot be read is taken for new.
  */
-export async function identifyServer(
-  client: Client,
-  signal: AbortSignal,
-): Promise<{ readonly isOurs: boolean; readonly lacks?: string }> {
+export async function identifyServer(client: Client, signal: AbortSignal) {
   const { gitVersion = '' } = ((await client.raw('GET', '/version', { signal })) ?? {}) as { gitVersion?: string };
   if (OUR_VERSION.test(gitVersion)) return { isOurs: true };
   const minor = Number(/^v1\.(\d+)\b/.exec(gitVersion)?.[1] ?? Number.POSITIVE_INFINITY);
@@ -121,11 +118,7 @@ export async function connectAs(
 }
 
 /** A connection as the agents' account whose one token names the node. It is not renewed: for a call or two. */
-export async function connectBound(
-  cluster: RemoteCluster,
-  node: BoundNode,
-  signal: AbortSignal,
-): Promise<RemoteConnection> {
+export async function connectBound(cluster: RemoteCluster, node: BoundNode, signal: AbortSignal) {
   const { token } = await mintThrough(cluster.client, AGENT_ACCOUNT, { bound: node, signal })();
   const handler = transportTo(cluster);
   return {

@@ -2,12 +2,6 @@
 import type { ObjectStore, StoredObject } from '@coracle/apiserver/cache/object-store';
 import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 
-export interface StoredIndex<V> {
-  /** The values of the objects that stand under the key, in the order in which they came. */
-  get(key: string): Iterable<V>;
-  stop(): void;
-}
-
 export interface Entries<V> {
   readonly keys: readonly string[];
   readonly value: V;
@@ -19,7 +13,7 @@ export function indexStored<V>(
   prefixes: readonly string[],
   entriesOf: (item: StoredObject) => Entries<V>,
   observe?: (entries: Entries<V>) => void,
-): StoredIndex<V> {
+) {
   /** Key > object > value. */
   const index = new Map<string, Map<string, V>>();
   const textOf = ({ prefix, namespace, name }: StoredObject): string => `${prefix}/${namespace}/${name}`;
@@ -45,7 +39,8 @@ export function indexStored<V>(
     });
   });
   return {
-    get: (key) => index.get(key)?.values() ?? [],
+    /** The values of the objects that stand under the key, in the order in which they came. */
+    get: (key: string): Iterable<V> => index.get(key)?.values() ?? [],
     stop() {
       for (const watch of watches) watch.stop();
     },

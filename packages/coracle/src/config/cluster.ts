@@ -1,26 +1,15 @@
 /** The cluster a command talks to: from --kubeconfig, $KUBECONFIG, the data directory, or ~/.kube/config, in that order. */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Client } from '@coracle/client/client';
 import { createClient } from '@coracle/client/create-client';
 import { createRenewedHandler } from '@coracle/client/transport/renewed-handler';
 import { systemClock } from '@coracle/runtime/clock/clock';
-import type { ApiHandler } from '@coracle/runtime/http/seam';
 import { dataDirAt, defaultDataDir } from './data-dir.ts';
 import { userKubeconfigPath } from './kubeconfig.ts';
 import { openRenewedAccess } from './renewed-access.ts';
 import { VERSION } from './version.ts';
 
-export interface Cluster extends AsyncDisposable {
-  readonly server: string;
-  /** Sends each request with the newest credential. */
-  readonly handler: ApiHandler;
-  readonly client: Client;
-  /** PEM of the CA, if the kubeconfig names one. */
-  readonly ca: string | undefined;
-  readonly namespace: string;
-  close(): Promise<void>;
-}
+export type Cluster = Readonly<Awaited<ReturnType<typeof clusterFrom>>>;
 
 export interface ClusterChoice {
   /** A context of the kubeconfig by its name; the current one when absent. */
@@ -47,7 +36,7 @@ export function kubeconfigPath({ flags, environment }: ClusterChoice): string {
  * Opens the cluster; its credentials are renewed while it is open, see `renewed-access.ts`. Rejects with one line when the
  * kubeconfig is missing or cannot be used, or its credential plug-in fails.
  */
-export async function clusterFrom(choice: ClusterChoice): Promise<Cluster> {
+export async function clusterFrom(choice: ClusterChoice) {
   const access = openRenewedAccess(kubeconfigPath(choice), { ...choice, clock: systemClock });
   // A plug-in that cannot give anything is reported now, and not with the first request.
   await access.current().catch((error: unknown) => {
@@ -59,8 +48,10 @@ export async function clusterFrom(choice: ClusterChoice): Promise<Cluster> {
   const close = async (): Promise<void> => access.close();
   return {
     server,
+    /** Sends each request with the newest credential. */
     handler,
     client: createClient(handler, { userAgent: `coracle/${VERSION}` }),
+    /** PEM of the CA, if the kubeconfig names one. */
     ca,
     namespace,
     close,

@@ -5,25 +5,7 @@ import { type ExecPlugin, readExecPlugin } from './exec-credential.ts';
 import { parseRendered } from './kubeconfig.ts';
 import { readFileIfAny } from './write-file.ts';
 
-export interface KubeconfigAccess {
-  /** Name of the context that this is; what is read again is this one, whatever is current by then. */
-  readonly context: string;
-  readonly namespace: string;
-  readonly server: string;
-  /** PEM of the authorities, if the file names any. */
-  readonly ca: string | undefined;
-  readonly serverName: string | undefined;
-  readonly insecureSkipTlsVerify: boolean;
-  /** PEM; there with `key` or not at all. */
-  readonly certificate: string | undefined;
-  /** PEM. */
-  readonly key: string | undefined;
-  readonly token: string | undefined;
-  /** The plug-in that gives the credential, where the user names one. */
-  readonly exec: ExecPlugin | undefined;
-  /** What the cluster says to plug-ins (extension `client.authentication.k8s.io/exec`). */
-  readonly execConfig: unknown;
-}
+export type KubeconfigAccess = Readonly<ReturnType<typeof readKubeconfigAccess>>;
 
 type Entry = Readonly<Record<string, unknown>>;
 
@@ -40,7 +22,7 @@ interface Config {
 }
 
 /** Reads the context `wanted`, or the current one. Throws an Error of one line that names the file and what to do. */
-export function readKubeconfigAccess(path: string, wanted?: string): KubeconfigAccess {
+export function readKubeconfigAccess(path: string, wanted?: string) {
   const config = readConfig(path);
   const contextName = wanted ?? config['current-context'];
   if (!contextName) throw new Error(`${path} has no current context; choose one with: kubectl config use-context NAME`);
@@ -70,16 +52,20 @@ export function readKubeconfigAccess(path: string, wanted?: string): KubeconfigA
   // As in client-go the file comes first: it is what is renewed.
   const token = read(user, 'tokenFile')?.trim() || (typeof user['token'] === 'string' ? user['token'] : undefined);
   return {
+    /** Name of the context that this is; what is read again is this one, whatever is current by then. */
     context: contextName,
     namespace: typeof context['namespace'] === 'string' ? context['namespace'] : 'default',
     server: String(cluster['server']),
+    /** PEM of the authorities, if the file names any. */
     ca: read(cluster, 'certificate-authority'),
     serverName: typeof cluster['tls-server-name'] === 'string' ? cluster['tls-server-name'] : undefined,
     insecureSkipTlsVerify: cluster['insecure-skip-tls-verify'] === true,
+    // PEM, both or none.
     ...(certificate && key ? { certificate, key } : { certificate: undefined, key: undefined }),
     token: token || undefined,
-    // A token or certificate in the file wins, as in client-go: then the plug-in is not asked.
+    /** The plug-in that gives the credential. A token in the file wins, as in client-go: then it is not asked. */
     exec: user['exec'] && !token ? execOf(user['exec'], path, context['user']) : undefined,
+    /** What the cluster says to plug-ins (extension `client.authentication.k8s.io/exec`). */
     execConfig: extensionOf(cluster),
   };
 }
