@@ -1,7 +1,4 @@
-/**
- * Instance type and preference named by the source of a volume (kubevirt pkg/instancetype/infer). The rules are pure:
- * they say which object they must see next, and are asked again with it.
- */
+/** Instance type and preference named by the source of a volume (kubevirt pkg/instancetype/infer). */
 
 import type { ReadonlyVm, VirtualMachine } from '../../kinds/kubevirt.ts';
 import type { MatcherField } from './matcher.ts';
@@ -26,23 +23,19 @@ export interface InferenceObject {
   readonly spec?: unknown;
 }
 
-/** What is known of an object: itself, null when it does not exist, undefined when nobody has looked yet. */
-export type Known = (ref: InferenceRef) => InferenceObject | null | undefined;
+/** Reads an object; undefined when it does not exist. */
+export type InferenceReader = (ref: InferenceRef) => Promise<InferenceObject | undefined>;
 
-export type Inference =
-  | { readonly need: InferenceRef }
+type Inference =
   | { readonly name: string; readonly kind: string }
   | { readonly error: string; readonly ignorable: boolean };
 
-interface Labels {
-  readonly name: string;
-  readonly kind: string;
+/** What every step of an inference has at hand; `label` names the instance type or preference, `label`-kind its kind. */
+interface Task {
+  readonly vm: ReadonlyVm;
+  readonly label: string;
+  readonly read: InferenceReader;
 }
-
-const labelsOf = (field: MatcherField): Labels => ({
-  name: `instancetype.kubevirt.io/default-${field}`,
-  kind: `instancetype.kubevirt.io/default-${field}-kind`,
-});
 
 interface SourceRef {
   readonly kind?: string;
@@ -62,97 +55,91 @@ const notFound = ({ resource, name }: InferenceRef): string => {
   return `${resource}${group === '' ? '' : `.${group}`} "${name}" not found`;
 };
 
-/** Name and kind that the volume `volumeName` of `vm` stands for, the next object to look up, or why there is none. */
-export function inferFromVolume(vm: ReadonlyVm, field: MatcherField, volumeName: string, known: Known): Inference {
-  const labels = labelsOf(field);
-  const namespace = vm.metadata.namespace ?? '';
-  const volume = (vm.spec.template?.spec?.volumes ?? []).find(({ name }) => name === volumeName);
+/** Name and kind that the volume `volumeName` stands for, or why there is none. */
+async function fromVolume(task: Task, volumeName: string): Promise<Inference> {
+  const { metadata, spec } = task.vm;
+  const volume = (spec.template?.spec?.volumes ?? []).find(({ name }) => name === volumeName);
   if (volume === undefined) return fatal(`unable to find volume ${volumeName} to infer defaults`);
   if (volume.persistentVolumeClaim != null)
-    return fromClaim({ name: volume.persistentVolumeClaim.claimName, namespace }, labels, known);
-  if (volume.dataVolume != null) return fromDataVolume(vm, volume.dataVolume.name, labels, known);
+    return fromClaim(task, { name: volume.persistentVolumeClaim.claimName, namespace: metadata.namespace ?? '' });
+  if (volume.dataVolume != null) return fromDataVolume(task, volume.dataVolume.name);
   return ignorable(`unable to infer defaults from volume ${volumeName} as type is not supported`);
 }
 
-function fromLabels({ metadata }: InferenceObject, labels: Labels): Inference {
-  const name = metadata.labels?.[labels.name];
-  if (name === undefined) return ignorable(`unable to find required ${labels.name} label on the volume`);
-  return { name, kind: metadata.labels?.[labels.kind] ?? '' };
+function fromLabels({ label }: Task, { metadata }: InferenceObject): Inference {
+  const name = metadata.labels?.[label];
+  if (name === undefined) return ignorable(`unable to find required ${label} label on the volume`);
+  return { name, kind: metadata.labels?.[`${label}-kind`] ?? '' };
 }
 
-function fromObject(ref: InferenceRef, labels: Labels, known: Known): Inference {
-  const object = known(ref);
-  if (object === undefined) return { need: ref };
-  return object === null ? fatal(notFound(ref)) : fromLabels(object, labels);
+async function fromObject(task: Task, ref: InferenceRef): Promise<Inference> {
+  const object = await task.read(ref);
+  return object === undefined ? fatal(notFound(ref)) : fromLabels(task, object);
 }
 
-const fromClaim = ({ name = '', namespace = '' }: SourceRef, labels: Labels, known: Known): Inference =>
-  fromObject({ resource: 'persistentvolumeclaims', namespace, name }, labels, known);
+const fromClaim = (task: Task, { name = '', namespace = '' }: SourceRef): Promise<Inference> =>
+  fromObject(task, { resource: 'persistentvolumeclaims', namespace, name });
 
 /** By the claim or the snapshot that is copied; undefined where it is neither. */
-function fromCopied({ source }: DataVolumeSource, labels: Labels, known: Known): Inference | undefined {
-  if (source?.pvc != null) return fromClaim(source.pvc, labels, known);
+function fromCopied(task: Task, { source }: DataVolumeSource): Promise<Inference> | undefined {
+  if (source?.pvc != null) return fromClaim(task, source.pvc);
   if (source?.snapshot == null) return undefined;
   const { name = '', namespace = '' } = source.snapshot;
-  return fromObject({ resource: 'volumesnapshots', namespace, name }, labels, known);
+  return fromObject(task, { resource: 'volumesnapshots', namespace, name });
 }
 
-function fromDataVolume(vm: ReadonlyVm, name: string, labels: Labels, known: Known): Inference {
-  const namespace = vm.metadata.namespace ?? '';
-  const template = (vm.spec.dataVolumeTemplates ?? []).find(({ metadata }) => metadata?.name === name);
-  if (template !== undefined) return fromDataVolumeSpec(template.spec as DataVolumeSource, namespace, labels, known);
-  const ref: InferenceRef = { resource: 'datavolumes', namespace, name };
-  const object = known(ref);
-  if (object === undefined) return { need: ref };
+async function fromDataVolume(task: Task, name: string): Promise<Inference> {
+  const { metadata, spec } = task.vm;
+  const namespace = metadata.namespace ?? '';
+  const template = (spec.dataVolumeTemplates ?? []).find((one) => one.metadata?.name === name);
+  if (template !== undefined) return fromDataVolumeSpec(task, template.spec as DataVolumeSource, namespace);
+  const object = await task.read({ resource: 'datavolumes', namespace, name });
   // Collected as garbage: its claim has the same name.
-  if (object === null) return fromClaim({ name, namespace }, labels, known);
-  const own = fromLabels(object, labels);
-  return 'name' in own ? own : fromDataVolumeSpec((object.spec ?? {}) as DataVolumeSource, namespace, labels, known);
+  if (object === undefined) return fromClaim(task, { name, namespace });
+  const own = fromLabels(task, object);
+  return 'name' in own ? own : fromDataVolumeSpec(task, (object.spec ?? {}) as DataVolumeSource, namespace);
 }
 
-function fromDataVolumeSpec(spec: DataVolumeSource, namespace: string, labels: Labels, known: Known): Inference {
-  const copied = fromCopied(spec, labels, known);
+async function fromDataVolumeSpec(task: Task, spec: DataVolumeSource, own: string): Promise<Inference> {
+  const copied = fromCopied(task, spec);
   if (copied !== undefined) return copied;
   const { sourceRef } = spec;
   if (sourceRef == null)
     return ignorable('unable to infer defaults from DataVolumeSpec as DataVolumeSource is not supported');
-  if (sourceRef.kind !== 'DataSource') {
-    const kind = sourceRef.kind ?? '';
-    return ignorable(`unable to infer defaults from DataVolumeSourceRef as Kind ${kind} is not supported`);
-  }
-  return fromDataSource({ name: sourceRef.name ?? '', namespace: sourceRef.namespace ?? namespace }, labels, known);
+  const { kind, name, namespace } = sourceRef;
+  if (kind === 'DataSource')
+    return fromDataSource(task, { resource: 'datasources', namespace: namespace ?? own, name: name ?? '' });
+  return ignorable(`unable to infer defaults from DataVolumeSourceRef as Kind ${kind ?? ''} is not supported`);
 }
 
-function fromDataSource(at: { name: string; namespace: string }, labels: Labels, known: Known): Inference {
-  const ref: InferenceRef = { resource: 'datasources', ...at };
-  const object = known(ref);
-  if (object === undefined) return { need: ref };
-  if (object === null) return fatal(notFound(ref));
-  const own = fromLabels(object, labels);
+async function fromDataSource(task: Task, ref: InferenceRef): Promise<Inference> {
+  const object = await task.read(ref);
+  if (object === undefined) return fatal(notFound(ref));
+  const own = fromLabels(task, object);
   if ('name' in own) return own;
   return (
-    fromCopied((object.spec ?? {}) as DataVolumeSource, labels, known) ??
+    fromCopied(task, (object.spec ?? {}) as DataVolumeSource) ??
     ignorable("unable to infer defaults from DataSource that doesn't provide DataVolumeSourcePVC")
   );
 }
 
 /**
- * One step of the mutating webhook for one matcher. Changes `vm` when the matter is settled: the matcher becomes name
- * and kind, or goes away when its policy is Ignore and the failure may be ignored.
- * @returns the object to look up before asking again, the error to refuse the request with (400), or undefined
+ * The part of the mutating webhook for one matcher. Changes `vm`: the matcher becomes name and kind, or goes away when its
+ * policy is Ignore and the failure may be ignored. Rejects as `read` does.
+ * @returns the error to refuse the request with (400), or undefined
  */
-export function inferMatcher(
+export async function inferMatcher(
   vm: VirtualMachine,
   field: MatcherField,
-  known: Known,
-): { readonly need: InferenceRef } | { readonly error: string } | undefined {
+  read: InferenceReader,
+): Promise<string | undefined> {
   const matcher = vm.spec[field];
   if (matcher == null || !matcher.inferFromVolume) return undefined;
   const ignore = matcher.inferFromVolumeFailurePolicy === 'Ignore';
-  const inference = inferFromVolume(vm, field, matcher.inferFromVolume, known);
-  if ('need' in inference) return inference;
+  const label = `instancetype.kubevirt.io/default-${field}`;
+  const inference = await fromVolume({ vm, label, read }, matcher.inferFromVolume);
   if ('error' in inference) {
-    if (!inference.ignorable || !ignore) return { error: inference.error };
+    if (!inference.ignorable || !ignore) return inference.error;
     delete vm.spec[field];
     return undefined;
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { InstancetypeSpec, PreferenceSpec, VirtualMachine } from '../../kinds/kubevirt.ts';
-import { type InferenceObject, type InferenceRef, inferMatcher } from './infer.ts';
+import { type InferenceObject, inferMatcher } from './infer.ts';
 import { type Matcher, notFoundMessage, planSpecLookup, sourceType, validateMatchers } from './matcher.ts';
 import {
   instancetypeWarnings,
@@ -138,16 +138,15 @@ describe('inferMatcher()', () => {
   const bare = (spec?: unknown): InferenceObject => ({ metadata: {}, spec });
   type World = Record<string, InferenceObject>;
 
-  /** Answers every need from `world` until the matter is settled; returns what was looked up on the way. */
-  function run(vm: VirtualMachine, world: World): { seen: string[]; error: string | undefined } {
-    const known = new Map<string, InferenceObject | null>();
-    const key = ({ resource, namespace, name }: InferenceRef) => `${resource}/${namespace}/${name}`;
-    for (let i = 0; i < 10; i++) {
-      const step = inferMatcher(vm, 'instancetype', (ref) => known.get(key(ref)));
-      if (step === undefined || 'error' in step) return { seen: [...known.keys()], error: step?.error };
-      known.set(key(step.need), world[key(step.need)] ?? null);
-    }
-    throw new Error('inference does not end');
+  /** Infers from the objects of `world`; returns what was looked up on the way. */
+  async function run(vm: VirtualMachine, world: World): Promise<{ seen: string[]; error: string | undefined }> {
+    const seen: string[] = [];
+    const error = await inferMatcher(vm, 'instancetype', async ({ resource, namespace, name }) => {
+      const key = `${resource}/${namespace}/${name}`;
+      seen.push(key);
+      return world[key];
+    });
+    return { seen, error };
   }
   const vmWith = (volume: unknown, more: Record<string, unknown> = {}, policy?: string): VirtualMachine =>
     machine({
@@ -221,8 +220,8 @@ describe('inferMatcher()', () => {
     ],
   ];
   for (const [name, vm, world, seen] of paths)
-    it(`reads ${name}`, () => {
-      assert.deepEqual(run(vm, world), { seen, error: undefined });
+    it(`reads ${name}`, async () => {
+      assert.deepEqual(await run(vm, world), { seen, error: undefined });
       assert.deepEqual(vm.spec.instancetype, { name: 'big', kind: 'VirtualMachineInstancetype' });
       assert.deepEqual(vm.spec.template.spec?.domain.memory, { guest: '1Gi' });
     });
@@ -293,21 +292,21 @@ describe('inferMatcher()', () => {
     ],
   ];
   for (const [name, volume, more, world, error, ignorable] of failures) {
-    it(`refuses ${name}`, () => assert.equal(run(vmWith(volume, more), world).error, error));
-    it(`${ignorable ? 'ignores' : 'still refuses'} ${name} when that is requested`, () => {
+    it(`refuses ${name}`, async () => assert.equal((await run(vmWith(volume, more), world)).error, error));
+    it(`${ignorable ? 'ignores' : 'still refuses'} ${name} when that is requested`, async () => {
       const vm = vmWith(volume, more, 'Ignore');
-      assert.equal(run(vm, world).error, ignorable ? undefined : error);
+      assert.equal((await run(vm, world)).error, ignorable ? undefined : error);
       assert.equal(vm.spec.instancetype === undefined, ignorable);
     });
   }
-  it('refuses a volume that is not there, whatever the policy', () => {
+  it('refuses a volume that is not there, whatever the policy', async () => {
     const vm = machine({ instancetype: { inferFromVolume: 'v', inferFromVolumeFailurePolicy: 'Ignore' } });
-    assert.equal(run(vm, {}).error, 'unable to find volume v to infer defaults');
+    assert.equal((await run(vm, {})).error, 'unable to find volume v to infer defaults');
   });
   // Compat KubeVirt's API, P1, yes: inference from claims; DataVolumes, DataSources and failure policies
-  it('takes the memory away that was meant for a failed inference', () => {
+  it('takes the memory away that was meant for a failed inference', async () => {
     const vm = vmWith({ persistentVolumeClaim: { claimName: 'c' } }, {}, 'Ignore');
-    run(vm, { 'persistentvolumeclaims/here/c': labelled });
+    await run(vm, { 'persistentvolumeclaims/here/c': labelled });
     assert.equal(vm.spec.template.spec?.domain.memory, undefined);
   });
 });

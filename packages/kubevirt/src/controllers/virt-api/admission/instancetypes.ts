@@ -12,12 +12,7 @@ import type { Client } from '@coracle/client/client';
 import type { ReadonlyVm, VirtualMachine } from '../../../kinds/kubevirt.ts';
 import { keepPreferenceInVirtualMachine } from '../../../rules/instancetype/expand.ts';
 import { type ExpandedTemplate, expandTemplate } from '../../../rules/instancetype/expand-template.ts';
-import {
-  INFERENCE_RESOURCES,
-  type InferenceObject,
-  type InferenceRef,
-  inferMatcher,
-} from '../../../rules/instancetype/infer.ts';
+import { INFERENCE_RESOURCES, inferMatcher } from '../../../rules/instancetype/infer.ts';
 import { type MatcherField, validateMatchers } from '../../../rules/instancetype/matcher.ts';
 import {
   hasMatcher,
@@ -54,27 +49,21 @@ const NOTHING: Resolved = { type: 'none' };
 type Reader = Pick<Subject, 'client' | 'mayRead'>;
 
 async function infer(vm: VirtualMachine, field: MatcherField, { client, mayRead }: Reader): Promise<void> {
-  const seen = new Map<string, InferenceObject | null>();
-  const textOf = ({ resource, namespace, name }: InferenceRef): string => `${resource}/${namespace}/${name}`;
-  for (;;) {
-    const step = inferMatcher(vm, field, (ref) => seen.get(textOf(ref)));
-    if (step === undefined) return;
-    if ('error' in step) throw new WebhookRefusal(400, step.error);
-    const { need } = step;
-    const { group } = INFERENCE_RESOURCES[need.resource];
-    if (!(await mayRead({ ...need, group }))) {
+  const error = await inferMatcher(vm, field, async (ref) => {
+    const { resource, namespace, name } = ref;
+    const { group } = INFERENCE_RESOURCES[resource];
+    if (!(await mayRead({ ...ref, group }))) {
       throw new WebhookRefusal(
         403,
-        `spec.${field}.inferFromVolume needs the right to get ${need.resource}${group && `.${group}`} ${JSON.stringify(need.name)} in namespace ${JSON.stringify(need.namespace)}`,
+        `spec.${field}.inferFromVolume needs the right to get ${resource}${group && `.${group}`} ${JSON.stringify(name)} in namespace ${JSON.stringify(namespace)}`,
       );
     }
-    const { resource } = need;
     const type: ResourceType<KubeObject> = { ...INFERENCE_RESOURCES[resource], resource, namespaced: true };
-    const found = await orAbsent(client.get(type, need)).catch((error: unknown) => {
-      throw new WebhookRefusal(400, error instanceof Error ? error.message : String(error));
+    return orAbsent(client.get(type, ref)).catch((failure: unknown) => {
+      throw new WebhookRefusal(400, failure instanceof Error ? failure.message : String(failure));
     });
-    seen.set(textOf(need), (found as InferenceObject | undefined) ?? null);
-  }
+  });
+  if (error !== undefined) throw new WebhookRefusal(400, error);
 }
 
 export interface ExpandedMachine {
