@@ -9,7 +9,8 @@ import { orAbsent, orThere } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import type { ReadonlyVm, ReadonlyVmi, VirtualMachine } from '../../kinds/kubevirt.ts';
 import type { Layers } from '../../rules/instancetype/expand.ts';
-import { type KnownSources, layersOf, resolveSource } from '../../rules/instancetype/resolve.ts';
+import type { MatcherField } from '../../rules/instancetype/matcher.ts';
+import { layersOf, type Resolved, resolveRevision } from '../../rules/instancetype/resolve.ts';
 import { withRevisionNames } from '../../rules/instancetype/revision-names.ts';
 import type { ClusterConfig } from '../../rules/machine-defaults/cluster-config.ts';
 import { DefaultsError } from '../../rules/machine-defaults/implicit-devices.ts';
@@ -56,15 +57,13 @@ export function createStartRecord({
 
   /** What the matchers of a start revision stand for, from the copies they name. */
   const layersThen = ({ metadata }: ReadonlyVm, spec: Spec): Layers | undefined => {
-    const vm: ReadonlyVm = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', metadata, spec };
-    const known: KnownSources = {
-      revision: (name) => lookup.cachedRevision(metadata.namespace ?? '', name) ?? null,
-      object: () => null,
-      own: () => [],
+    const resolve = (field: MatcherField): Resolved => {
+      const matcher = spec[field];
+      if (matcher == null) return { type: 'none' };
+      const revision = matcher.revisionName && lookup.cachedRevision(metadata.namespace ?? '', matcher.revisionName);
+      return revision ? resolveRevision(field, revision) : { type: 'missing', message: '' };
     };
-    const instancetype = resolveSource(vm, 'instancetype', known);
-    const preference = resolveSource(vm, 'preference', known);
-    if (instancetype.type === 'need' || preference.type === 'need') return undefined;
+    const [instancetype, preference] = [resolve('instancetype'), resolve('preference')];
     if (instancetype.type === 'missing' || preference.type === 'missing') return undefined;
     return layersOf({ instancetype, preference });
   };

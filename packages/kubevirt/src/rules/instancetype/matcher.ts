@@ -64,16 +64,14 @@ const unexpectedKindMessage = (field: MatcherField, kind: string | undefined): s
  * - `object`: the object itself.
  * - `error`: the kind is none of ours.
  */
-export type SpecLookup =
+type SpecLookup =
   | { readonly from: 'none' }
+  | LiveLookup
+  | { readonly from: 'revision'; readonly name: string; readonly onlyFor?: string; readonly otherwise: LiveLookup };
+
+type LiveLookup =
   | { readonly from: 'object'; readonly ref: SourceRef }
-  | { readonly from: 'error'; readonly message: string }
-  | {
-      readonly from: 'revision';
-      readonly name: string;
-      readonly onlyFor?: string;
-      readonly otherwise: SpecLookup;
-    };
+  | { readonly from: 'error'; readonly message: string };
 
 /** The order of upstream's finders: spec.*.revisionName, then the status reference, then the live object. */
 export function planSpecLookup(vm: ReadonlyVm, field: MatcherField): SpecLookup {
@@ -100,11 +98,7 @@ function isAbout(
 }
 
 /** The object that a matcher names, leaving revisions aside. */
-function liveLookup(
-  field: MatcherField,
-  matcher: DeepReadonly<Matcher>,
-  namespace: string,
-): Extract<SpecLookup, { from: 'object' | 'error' }> {
+function liveLookup(field: MatcherField, matcher: DeepReadonly<Matcher>, namespace: string): LiveLookup {
   const type = sourceType(field, matcher.kind);
   if (type === undefined) return { from: 'error', message: unexpectedKindMessage(field, matcher.kind) };
   // Nobody has inferred it from its volume yet: the words of the client that upstream asks with.
