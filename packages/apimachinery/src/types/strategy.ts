@@ -122,8 +122,6 @@ export interface ResourceStrategy extends UpdateStrategy {
   readonly deleteReturnsObject: boolean;
   /** What a delete that names no policy does with the dependents; 'unsupported' = the kind takes no part in garbage collection. */
   readonly garbageCollection: 'delete-dependents' | 'orphan-dependents' | 'unsupported';
-  /** What is answered to a delete that names no policy. */
-  readonly warningOnDelete?: string;
   /** Seconds that a first delete, which asked for so many or none, gives the object to end (CheckGracefulDelete). */
   readonly gracePeriod?: (object: Stored, asked: number | undefined) => number;
   /** In place of the first delete's own step, whatever its options say. Sets members of the object and of its metadata. */

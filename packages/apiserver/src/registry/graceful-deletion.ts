@@ -128,15 +128,11 @@ function gracePeriod(strategy: ResourceStrategy, object: Readonly<UnstructuredOb
   return atLeastASecond({ gracePeriodSeconds: strategy.gracePeriod(object, options.gracePeriodSeconds) });
 }
 
-/** Whether a delete says itself what becomes of the dependents. */
-export const namesPolicy = ({ orphanDependents, propagationPolicy }: DeleteOptions): boolean =>
-  orphanDependents !== undefined || propagationPolicy !== undefined;
-
 /** The garbage collector's finalizers follow the propagation policy; others stay. */
 function finalizersAfter(strategy: ResourceStrategy, finalizers: readonly string[], options: DeleteOptions): string[] {
   if (strategy.garbageCollection === 'unsupported') return [...finalizers];
   const { orphanDependents, propagationPolicy } = options;
-  const asked = namesPolicy(options);
+  const asked = orphanDependents !== undefined || propagationPolicy !== undefined;
   const orphan = asked
     ? orphanDependents === true || propagationPolicy === 'Orphan'
     : finalizers.includes(ORPHAN_FINALIZER) ||

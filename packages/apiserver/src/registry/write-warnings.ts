@@ -3,12 +3,9 @@
 import { goQuote } from '@coracle/apimachinery/meta/go-text';
 import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { unqualifiedFinalizers } from '@coracle/apimachinery/meta/validate-object-meta';
-import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import { updateStrategyOf } from '@coracle/apimachinery/types/strategy';
-import { type DeleteOptions, namesPolicy } from './graceful-deletion.ts';
 import type { WriteCall } from './write-contract.ts';
 
-type Warn = (text: string) => void;
 type Shown = Readonly<UnstructuredObject>;
 
 /** Warnings of a create. */
@@ -27,13 +24,7 @@ export function warnAboutUpdate(
   if (strategy.custom && subresource === '') warnAboutFinalizers(object, old.metadata.finalizers ?? [], warn);
 }
 
-/** Warnings of a delete, of one object or a collection; also of what is not found. */
-export function warnAboutDelete({ strategy }: ResourceInfo, options: DeleteOptions, warn: Warn): void {
-  const text = strategy.warningOnDelete;
-  if (text !== undefined && !namesPolicy(options)) warn(text);
-}
-
-function warnAboutFinalizers(object: Shown, before: readonly string[], warn: Warn): void {
+function warnAboutFinalizers(object: Shown, before: readonly string[], warn: WriteCall['warn']): void {
   for (const name of [...new Set(unqualifiedFinalizers(object.metadata))].sort()) {
     if (before.includes(name)) continue;
     // Upstream asks for the path only when there is a domain to put it behind.

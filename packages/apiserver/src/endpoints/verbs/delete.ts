@@ -2,7 +2,6 @@ import type { ApiResponse } from '@coracle/runtime/http/seam';
 import { deleteObject } from '../../registry/delete.ts';
 import { deleteCollection } from '../../registry/delete-collection.ts';
 import { encodeObject } from '../../registry/versioned-view.ts';
-import { warnAboutDelete } from '../../registry/write-warnings.ts';
 import { parseDeleteOptions } from '../delete-options.ts';
 import type { Exchange } from '../exchange.ts';
 import { encodedResponse, objectResponse, representationOf, successStatus } from '../responses.ts';
@@ -14,7 +13,6 @@ export async function deleteVerb(exchange: Exchange): Promise<ApiResponse> {
   const { resource: info } = exchange;
   const representation = representationOf(exchange);
   const { options, dryRun } = parseDeleteOptions(exchange);
-  warnAboutDelete(info, options, exchange.warn);
   const { removed, stored, object } = await deleteObject(exchange.server.registry, {
     ...writeCall(exchange, { dryRun, fieldManager: '' }),
     options,
@@ -32,7 +30,6 @@ export async function deleteVerb(exchange: Exchange): Promise<ApiResponse> {
 export async function deleteCollectionVerb(exchange: Exchange): Promise<ApiResponse> {
   const representation = representationOf(exchange);
   const { options, dryRun } = parseDeleteOptions(exchange);
-  warnAboutDelete(exchange.resource, options, exchange.warn);
   const { options: listOptions, selection } = listCall(exchange);
   const listed = await deleteCollection(exchange.server.registry, {
     ...writeCall(exchange, { dryRun, fieldManager: '' }),

@@ -120,8 +120,6 @@ export const KINDS: Kinds = {
     prepareForCreate: prepare.prepareNewJob,
     // Older than the garbage collector: clients of the first versions clean up by themselves.
     garbageCollection: 'orphan-dependents',
-    warningOnDelete:
-      'child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning',
   },
   'certificates.k8s.io/certificatesigningrequests': {
     keepUnwritten: prepare.keepRequest,
