@@ -2,6 +2,7 @@
  * Label selectors: the text form of `?labelSelector=` and the object form of meta/v1 LabelSelector. Grammar, quirks
  * (`x in (,)`, a value named `in`) and error texts are those of apimachinery's labels package.
  */
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 import { checkLabelValue, checkQualifiedName } from '../meta/name-rules.ts';
 import { badRequest } from '../meta/status.ts';
 
@@ -73,12 +74,7 @@ const valueSets = new WeakMap<readonly string[], ReadonlySet<string>>();
 
 function holds(values: readonly string[], value: string): boolean {
   if (values.length <= FEW_VALUES) return values.includes(value);
-  let set = valueSets.get(values);
-  if (!set) {
-    set = new Set(values);
-    valueSets.set(values, set);
-  }
-  return set.has(value);
+  return getOrInsert(valueSets, values, (many) => new Set(many)).has(value);
 }
 
 function meets({ operator, values }: LabelRequirement, value: string | undefined): boolean {

@@ -6,6 +6,7 @@
 import { encodeJsonInPieces } from '@coracle/apimachinery/meta/json-pieces';
 import type { ResourceInfo } from '@coracle/apimachinery/types/resource';
 import { nextTurn } from '@coracle/runtime/clock/next-turn';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 import type { ApiResponse } from '@coracle/runtime/http/seam';
 import type { Aggregator } from '../aggregation/aggregator.ts';
 import { OPENAPI_V3_PROTO_TYPES } from '../kinds/openapi/gnostic.ts';
@@ -118,12 +119,10 @@ export function createOpenApi(parts: OpenApiParts): (exchange: Exchange) => Prom
 
   const swagger = async (exchange: Exchange, { make }: MakeSwagger, { form, headers }: Asked): Promise<ApiResponse> => {
     await current();
-    let made = whole.get(form);
-    if (!made) {
+    const made = getOrInsert(whole, form, () => {
       const others = [...aggregator.swaggers(), ...own()];
-      made = make(resources.all(), { form, others, writeElsewhere }).then(withEtag);
-      whole.set(form, made);
-    }
+      return make(resources.all(), { form, others, writeElsewhere }).then(withEtag);
+    });
     return validated(exchange, { ...(await made), headers });
   };
 

@@ -5,6 +5,7 @@ import type { UnstructuredObject } from '@coracle/apimachinery/meta/object';
 import { badRequest } from '@coracle/apimachinery/meta/status';
 import { humanDuration } from '@coracle/apimachinery/types/age';
 import type { PrinterColumn, ResourceInfo } from '@coracle/apimachinery/types/resource';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 import { JsonPathError, readJsonPath } from '../kinds/json-path.ts';
 
 export type IncludeObject = 'Metadata' | 'Object' | 'None';
@@ -37,11 +38,7 @@ type Columns = Pick<ResourceInfo, 'columns' | 'rows'>;
 const layouts = new WeakMap<Columns, Layout>();
 
 /** Computed once per ResourceInfo. */
-function layoutOf(info: Columns): Layout {
-  const layout = layouts.get(info) ?? makeLayout(info);
-  layouts.set(info, layout);
-  return layout;
-}
+const layoutOf = (info: Columns): Layout => getOrInsert(layouts, info, makeLayout);
 
 function makeLayout(info: Columns): Layout {
   const definitions: ColumnDefinition[] = [];

@@ -1,5 +1,6 @@
 /** The stored levels and schemas, ready to be matched: what it takes to tell which flow a request belongs to. */
 import type { Clock } from '@coracle/runtime/clock/clock';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 import type { UserInfo } from '../../auth/identity.ts';
 import type { ObjectStore } from '../../cache/object-store.ts';
 import type { RequestInfo } from '../request-info.ts';
@@ -68,14 +69,11 @@ export class FlowTable {
   }
 
   #flowsOf(user: UserInfo) {
-    let known = this.#byUser.get(user);
-    if (!known) {
-      known = this.#flows.flatMap((flow) => {
+    return getOrInsert(this.#byUser, user, () =>
+      this.#flows.flatMap((flow) => {
         const rules = rulesFor(flow.schema, user);
         return rules.length > 0 ? [{ flow, rules }] : [];
-      });
-      this.#byUser.set(user, known);
-    }
-    return known;
+      }),
+    );
   }
 }

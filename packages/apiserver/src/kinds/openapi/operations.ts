@@ -2,6 +2,7 @@
 import { apiVersionOf, type GroupVersionKind } from '@coracle/apimachinery/meta/gvk';
 import type { Pause } from '@coracle/apimachinery/meta/pause';
 import type { ResourceInfo, SubresourceInfo } from '@coracle/apimachinery/types/resource';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 import table from './operations.json' with { type: 'json' };
 
 type HttpMethod = 'get' | 'post' | 'put' | 'patch' | 'delete' | 'head' | 'options';
@@ -198,12 +199,10 @@ export async function renderPaths(
   for (const info of infos) {
     if (++rendered % TOGETHER === 0) await pause();
     for (const operation of operationsOf(info)) {
-      let item = items.get(operation.path);
-      if (!item) {
-        const parameters = pathParameters(operation.path).map(render.parameter);
-        item = parameters.length > 0 ? { parameters } : {};
-        items.set(operation.path, item);
-      }
+      const item = getOrInsert(items, operation.path, (path) => {
+        const parameters = pathParameters(path).map(render.parameter);
+        return parameters.length > 0 ? { parameters } : {};
+      });
       item[operation.method] = render.operation(operation);
     }
   }

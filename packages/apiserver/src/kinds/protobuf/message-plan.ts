@@ -2,6 +2,7 @@
 
 import { isJsonObject, type JsonObject } from '@coracle/apimachinery/meta/own-property';
 import type { Schema } from '@coracle/apimachinery/schema/schema';
+import { oncePerSchema } from '@coracle/apimachinery/schema/schema-reach';
 import { rangeOf } from '@coracle/apimachinery/schema/settle-numbers';
 import { builtinSchema } from '@coracle/apimachinery/types/builtin-types';
 import { keepsZero } from '@coracle/apimachinery/types/kept-zeros';
@@ -23,17 +24,8 @@ import {
 import { BYTES, type WireInput } from './wire-input.ts';
 import { wireSchemaOf } from './wire-schemas.ts';
 
-const plans = new WeakMap<Schema, MessagePlan>();
-
 /** The plan of an object schema with field numbers. Properties without a number are not on the wire. */
-export function planOf(schema: Schema): MessagePlan {
-  let plan = plans.get(schema);
-  if (plan === undefined) {
-    plan = compile(schema);
-    plans.set(schema, plan);
-  }
-  return plan;
-}
+export const planOf = oncePerSchema(compile);
 
 type Tree = Map<number, WireField | Tree>;
 

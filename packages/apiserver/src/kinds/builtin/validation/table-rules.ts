@@ -33,6 +33,7 @@ import {
   validateNested,
 } from '@coracle/apimachinery/validation/field-errors';
 import { BOOL, CelEvaluationError, type CelProgram, celBudget, compileCel, DYN, STRING } from '@coracle/cel/cel';
+import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
 import conditionRules from './condition-rules.json' with { type: 'json' };
 import { addressProblem, CIDR_RULE, DNS_NOT_IP, IP_RULE, isIp, networkProblem } from './strict-addresses.ts';
 
@@ -175,11 +176,9 @@ const PROGRAMS = new Map<string, CelProgram>();
 const MOST_COST = 10_000_000;
 
 function isTrue(expression: string, { self, old, name = '' }: Subject): boolean {
-  let program = PROGRAMS.get(expression);
-  if (program === undefined) {
-    program = compileCel(expression, { variables: { self: DYN, old: DYN, name: STRING }, resultTypes: [BOOL] });
-    PROGRAMS.set(expression, program);
-  }
+  const program = getOrInsert(PROGRAMS, expression, () =>
+    compileCel(expression, { variables: { self: DYN, old: DYN, name: STRING }, resultTypes: [BOOL] }),
+  );
   try {
     const bindings = { self: withoutNulls(self), old: withoutNulls(old) ?? null, name };
     return program.run(bindings, celBudget(MOST_COST, MOST_COST)) === true;
