@@ -40,8 +40,8 @@ export interface StepRow<S> extends Pick<StepSetting<S>, 'act'> {
   readonly objects: readonly object[];
   /** Calls that are refused, as `POST pods`. */
   readonly refuse?: Readonly<Record<string, ApiError>>;
-  /** What it resolves with, or the members of it that matter. */
-  readonly outcome?: object | string;
+  /** What it resolves with, or the members of it that matter; nothing at all when given as undefined. */
+  readonly outcome?: object | string | undefined;
   /** What it throws. */
   readonly error?: RegExp;
   /** `METHOD resource/name`, and what matters of the body. */
@@ -117,7 +117,7 @@ async function assertStep<S>(setting: StepSetting<S>, expected: StepRow<S>): Pro
   );
   for (const [index, [, body]] of calls.entries()) if (body) assert.deepEqual(pick(writes[index]?.body, body), body);
   assert.deepEqual(events, expected.events ?? []);
-  if (expected.outcome !== undefined) assert.deepEqual(pick(outcome, expected.outcome), expected.outcome);
+  if ('outcome' in expected) assert.deepEqual(pick(outcome, expected.outcome), expected.outcome);
 }
 
 /** A status that is sent as a whole (`commit/status-patch.ts`) reads like one that is merged. */

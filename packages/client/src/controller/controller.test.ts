@@ -11,7 +11,7 @@ import { createLogger, type LogRecord } from '../../../runtime/src/log/log.ts';
 import { createClient } from '../create-client.ts';
 import { createFakeApi } from '../fake-api.fixture.ts';
 import { createInformerSet } from '../informer/informer-set.ts';
-import { controllerOwner, createController, DONE, ownKeys, type ReconcileResult, requeueAfter } from './controller.ts';
+import { controllerOwner, createController, ownKeys, type ReconcileResult, requeueAfter } from './controller.ts';
 import { TerminalError } from './terminal-error.ts';
 
 function harness(reconcile: (key: string, pass: number) => Promise<ReconcileResult>) {
@@ -47,7 +47,7 @@ function harness(reconcile: (key: string, pass: number) => Promise<ReconcileResu
 }
 
 test('changes of own objects and of dependents become passes; a deletion too', async () => {
-  const h = harness(async () => DONE);
+  const h = harness(async () => {});
   h.put('a');
   await h.clock.advance(1);
   assert.deepEqual(h.passes, ['ns/a']);
@@ -78,7 +78,7 @@ test('changes of own objects and of dependents become passes; a deletion too', a
 });
 
 test('requeue-after comes back then, a change earlier', async () => {
-  const h = harness(async (_key, pass) => (pass === 1 ? requeueAfter(1000) : DONE));
+  const h = harness(async (_key, pass) => (pass === 1 ? requeueAfter(1000) : undefined));
   h.put('a');
   await h.clock.advance(999);
   assert.equal(h.passes.length, 1);
@@ -111,7 +111,6 @@ test('a lost race is retried without an error in the log', async () => {
     if (pass === 1) throw conflict(maps, 'a');
     // It was deleted before it was written; of another object this would be an error.
     if (pass === 2) throw notFound(maps, 'a');
-    return DONE;
   });
   h.put('a');
   await h.clock.advance(30);
@@ -135,7 +134,7 @@ test('TerminalError is not retried until something changes', async () => {
 });
 
 test('enqueue() runs a key that no source knows', async () => {
-  const h = harness(async () => DONE);
+  const h = harness(async () => {});
   h.controller.enqueue({ namespace: '', name: 'cluster-scoped' });
   await h.clock.advance(1);
   assert.equal(h.passes.at(-1), 'cluster-scoped');

@@ -20,13 +20,12 @@ import { NotSyncedError, syncedInTime } from '../informer/not-synced.ts';
 import { createWorkQueue } from '../queue/work-queue.ts';
 import { TerminalError } from './terminal-error.ts';
 
-export type ReconcileResult = { readonly type: 'done' } | { readonly type: 'requeue-after'; readonly ms: number };
-
-/** The key needs nothing more until something changes. */
-export const DONE: ReconcileResult = { type: 'done' };
+/** What a pass asks for: nothing more until something changes, which is no result at all, or another look by itself. */
+// biome-ignore lint/suspicious/noConfusingVoidType: what an async function without a `return` gives
+export type ReconcileResult = void | { readonly requeueAfterMs: number };
 
 /** Looks at the key again after `ms` milliseconds, or earlier when something changes. */
-export const requeueAfter = (ms: number): ReconcileResult => ({ type: 'requeue-after', ms });
+export const requeueAfter = (ms: number): ReconcileResult => ({ requeueAfterMs: ms });
 
 export interface ReconcileContext {
   /** Aborts when the controller stops. */
@@ -112,7 +111,7 @@ export function createController(options: ControllerOptions): Controller {
     try {
       const result = await reconcile(key, { signal: stopSignal, log: passLog, client });
       queue.forget(text);
-      if (result.type === 'requeue-after') queue.addAfter(text, result.ms);
+      if (result) queue.addAfter(text, result.requeueAfterMs);
     } catch (error) {
       if (stopSignal.aborted) return;
       if (error instanceof TerminalError) {

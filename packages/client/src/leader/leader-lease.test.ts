@@ -7,7 +7,7 @@ import { createFakeClock } from '../../../runtime/src/clock/fake-clock.fixture.t
 import { nextTurn } from '../../../runtime/src/clock/next-turn.ts';
 import { createLogger, silentLogger } from '../../../runtime/src/log/log.ts';
 import { createLinkedController } from '../../../runtime/src/signal/linked-controller.ts';
-import { createController, DONE, ownKeys } from '../controller/controller.ts';
+import { createController, ownKeys } from '../controller/controller.ts';
 import { createClient } from '../create-client.ts';
 import { createFakeApi } from '../fake-api.fixture.ts';
 import { createInformer } from '../informer/informer.ts';
@@ -198,7 +198,7 @@ test('a controller whose informers do not sync gives its lease up, so that anoth
         clock,
         log,
         sources: [ownKeys(informer)],
-        reconcile: async () => DONE,
+        reconcile: async () => {},
       });
       runs.set(identity, true);
       try {

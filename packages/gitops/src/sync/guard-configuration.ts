@@ -7,7 +7,7 @@ import { encodeBase64 } from '@coracle/apimachinery/meta/base64';
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { clusterType, type ResourceType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
-import { createController, DONE, source } from '@coracle/client/controller/controller';
+import { createController, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import type { ApiHandler } from '@coracle/runtime/http/seam';
 import { GUARD_NAME, guardHookName, guardScope, isGuardOn } from '../guard/decide-write.ts';
@@ -73,17 +73,16 @@ export function createGuardConfigurator({ client, informers, clock, log, ...opti
     async reconcile(_, { signal }) {
       const found = informer.get(KEY) as WebhookConfiguration | undefined;
       const scope = guardScope(found);
-      if (!found || !address || scope === 'nothing' || options.isAside()) return DONE;
+      if (!found || !address || scope === 'nothing' || options.isAside()) return;
       const { webhooks = [] } = found;
       const wanted = guardHooks(options.versions(), webhooks, { ...address, scope });
-      if (deepEqual(webhooks, wanted)) return DONE;
+      if (deepEqual(webhooks, wanted)) return;
       if (written && !deepEqual(webhooks, written))
         log.warn('the webhooks of the guard were changed, and are restored', {
           error: syncError(2014, GUARD_NAME).errorMessage.split('\n')[0] ?? '',
         });
       await client.update(GUARD_CONFIGURATIONS, { ...found, webhooks: wanted }, { signal });
       written = wanted;
-      return DONE;
     },
   });
   return {

@@ -12,7 +12,7 @@ import { CERTIFICATE_SIGNING_REQUESTS, NODES } from '@coracle/apimachinery/types
 import type { CertificateSigningRequest } from '@coracle/apimachinery/types/types';
 import { orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
-import { type Controller, createController, DONE, ownKeys } from '@coracle/client/controller/controller';
+import { type Controller, createController, ownKeys } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { TerminalError } from '@coracle/client/controller/terminal-error';
 import { hasCondition, requestOf, withCondition } from './signing-request.ts';
@@ -40,10 +40,10 @@ export function createApprovingController(environment: ControllerEnvironment): C
     sources: [ownKeys(requests)],
     async reconcile(key, { signal }) {
       const held = requests.get(key);
-      if (!held || held.status?.certificate || hasCondition(held, 'Approved', 'Denied')) return DONE;
-      if (held.spec.signerName !== KUBELET_CLIENT_SIGNER) return DONE;
+      if (!held || held.status?.certificate || hasCondition(held, 'Approved', 'Denied')) return;
+      if (held.spec.signerName !== KUBELET_CLIENT_SIGNER) return;
       const request = requestOf(held);
-      if (kubeletClientProblem(request, held.spec.usages ?? [])) return DONE;
+      if (kubeletClientProblem(request, held.spec.usages ?? [])) return;
       const tried: string[] = [];
       const attempts: readonly (readonly [subresource: string, message: string])[] = [
         ...(held.spec.username === request.commonName ? [['selfnodeclient', SELF] as const] : []),
@@ -66,7 +66,7 @@ export function createApprovingController(environment: ControllerEnvironment): C
           );
         const next = withCondition(held, { type: 'Approved', reason: 'AutoApproved', message });
         await client.update(CERTIFICATE_SIGNING_REQUESTS, next, { subresource: 'approval', signal });
-        return DONE;
+        return;
       }
       throw new TerminalError(
         `recognized csr ${JSON.stringify(key.name)} as [${tried.join(' ')}] but subject access review was not approved`,

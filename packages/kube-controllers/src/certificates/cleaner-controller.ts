@@ -8,7 +8,7 @@ import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { CERTIFICATE_SIGNING_REQUESTS } from '@coracle/apimachinery/types/resource-types';
 import type { CertificateSigningRequest } from '@coracle/apimachinery/types/types';
 import { orAbsent } from '@coracle/client/api-failure';
-import { type Controller, createController, DONE, ownKeys, requeueAfter } from '@coracle/client/controller/controller';
+import { type Controller, createController, ownKeys, requeueAfter } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { pemOf } from './signing-request.ts';
 
@@ -50,14 +50,13 @@ export function createCleanerController(environment: ControllerEnvironment): Con
     sources: [ownKeys(requests)],
     async reconcile(key, { signal }) {
       const held = requests.get(key);
-      if (!held) return DONE;
+      if (!held) return;
       const at = removableAt(held);
       if (at === undefined) return requeueAfter(LOOK_AGAIN_MS);
       const left = at - clock.now();
       if (left > 0) return requeueAfter(Math.min(left, PENDING_MS));
       const preconditions = { uid: held.metadata.uid ?? '' };
       await orAbsent(client.delete(CERTIFICATE_SIGNING_REQUESTS, key, { preconditions, signal }));
-      return DONE;
     },
   });
 }

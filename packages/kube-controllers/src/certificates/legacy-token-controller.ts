@@ -11,7 +11,7 @@ import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { SECRETS, SERVICE_ACCOUNTS } from '@coracle/apimachinery/types/resource-types';
 import type { Secret } from '@coracle/apimachinery/types/types';
 import { isConflict, isNotFound, orAbsent } from '@coracle/client/api-failure';
-import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
+import { type Controller, createController, ownKeys, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 
 export type SignLegacyToken = (claims: {
@@ -57,18 +57,18 @@ export function createLegacyTokenController(options: LegacyTokenOptions): Contro
     async reconcile(key, { signal }) {
       const held = secrets.get(key);
       const name = held ? accountOf(held) : '';
-      if (!held || name === '' || held.metadata.deletionTimestamp !== undefined) return DONE;
+      if (!held || name === '' || held.metadata.deletionTimestamp !== undefined) return;
       const uid = await accountUid({ namespace: key.namespace, name }, signal);
       const claimed = held.metadata.annotations?.[UID];
       try {
         if (uid === undefined || (claimed !== undefined && claimed !== uid)) {
           const { uid: own = '', resourceVersion = '' } = held.metadata;
           await client.delete(SECRETS, key, { preconditions: { uid: own, resourceVersion }, signal });
-          return DONE;
+          return;
         }
         const data = held.data ?? {};
         const complete = data['token'] && data['ca.crt'] === base64(rootCa) && data['namespace'] && claimed === uid;
-        if (complete) return DONE;
+        if (complete) return;
         const next = cloneJson(held) as Secret;
         const token =
           data['token'] ??
@@ -79,7 +79,6 @@ export function createLegacyTokenController(options: LegacyTokenOptions): Contro
       } catch (error) {
         if (!isNotFound(error) && !isConflict(error)) throw error;
       }
-      return DONE;
     },
   });
 

@@ -15,7 +15,6 @@ import type { ConfigMap, Secret } from '@coracle/apimachinery/types/types';
 import {
   type Controller,
   createController,
-  DONE,
   ownKeys,
   requeueAfter,
   source,
@@ -135,7 +134,7 @@ function createAuthorityController(options: PeerControllerOptions, { secrets, li
             missing: `${missing} ${key.namespace}/${key.name}`,
           });
         reportedMissing = missing;
-        return DONE;
+        return;
       }
       reportedMissing = '';
       const now = clock.now();
@@ -154,7 +153,7 @@ function createAuthorityController(options: PeerControllerOptions, { secrets, li
         const data = writeAuthorities(await changes[step.type]());
         await client.update(SECRETS, { ...(secret as Secret), data }, { signal });
         passLog.info('peer authority changed', { step: step.type });
-        return DONE;
+        return;
       }
       const published = list.data?.[PEER_BUNDLE] ?? '';
       const bundle = bundleOf(authorities, published, now);
@@ -178,8 +177,8 @@ function createRequestController(options: PeerControllerOptions, { secrets, list
     sources: [ownKeys(requests), source(secrets, all), source(lists, all)],
     async reconcile(key, { signal, log: passLog }) {
       const held = requests.get(key);
-      if (held?.spec.signerName !== PEER_SIGNER || held.status?.certificate) return DONE;
-      if (hasCondition(held, 'Denied', 'Failed')) return DONE;
+      if (held?.spec.signerName !== PEER_SIGNER || held.status?.certificate) return;
+      if (hasCondition(held, 'Denied', 'Failed')) return;
       const decide = async (
         subresource: 'approval' | 'status',
         condition: Parameters<typeof withCondition>[1],
@@ -195,27 +194,23 @@ function createRequestController(options: PeerControllerOptions, { secrets, list
         // Whoever approved it by hand: the rule is that of the signer.
         if (isApproved) await fail(refusal.message);
         else await decide('approval', { type: 'Denied', ...refusal });
-        return DONE;
+        return;
       }
       if (!isApproved) {
         const message = 'The requester is the agent of that node.';
         await decide('approval', { type: 'Approved', reason: 'AutoApproved', message });
-        return DONE;
+        return;
       }
       const { current } = await usable(secrets.get(kept)?.data, keys);
       const isKnown = current && isPublished(current, lists.get(kept)?.data?.[PEER_BUNDLE] ?? '');
-      if (!isKnown || (validityOf(current.certificate)?.notAfter ?? 0) <= clock.now()) return DONE;
+      if (!isKnown || (validityOf(current.certificate)?.notAfter ?? 0) <= clock.now()) return;
       const forged = await checkRequestSignature(requestOf(held));
-      if (forged !== undefined) {
-        await fail(forged);
-        return DONE;
-      }
+      if (forged !== undefined) return fail(forged);
       const { usages = [], expirationSeconds = MAX_SECONDS, request } = held.spec;
       const limits = { usages, expirationSeconds: Math.min(expirationSeconds, MAX_SECONDS) };
       const signed = withCertificate(held, await keys.sign(current, pemOf(request), limits));
       await client.update(CERTIFICATE_SIGNING_REQUESTS, signed, { subresource: 'status', signal });
       passLog.info('peer certificate signed', { requester: held.spec.username });
-      return DONE;
     },
   });
 }

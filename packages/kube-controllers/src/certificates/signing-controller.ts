@@ -16,7 +16,7 @@ import {
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { CERTIFICATE_SIGNING_REQUESTS } from '@coracle/apimachinery/types/resource-types';
 import type { CertificateSigningRequestSpec } from '@coracle/apimachinery/types/types';
-import { type Controller, createController, DONE, ownKeys } from '@coracle/client/controller/controller';
+import { type Controller, createController, ownKeys } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { hasCondition, pemOf, requestOf, withCertificate, withCondition } from './signing-request.ts';
 
@@ -65,10 +65,10 @@ export function createSigningController(options: SigningOptions): Controller {
     sources: [ownKeys(requests)],
     async reconcile(key, { signal }) {
       const held = requests.get(key);
-      if (!held || held.status?.certificate || !hasCondition(held, 'Approved')) return DONE;
-      if (hasCondition(held, 'Denied', 'Failed')) return DONE;
+      if (!held || held.status?.certificate || !hasCondition(held, 'Approved')) return;
+      if (hasCondition(held, 'Denied', 'Failed')) return;
       const problemOf = PROBLEMS[held.spec.signerName];
-      if (!problemOf) return DONE;
+      if (!problemOf) return;
       const { usages = [], request } = held.spec;
       const expirationSeconds = lifeOf(held.spec);
       const message = problemOf(requestOf(held), usages);
@@ -78,7 +78,6 @@ export function createSigningController(options: SigningOptions): Controller {
           ? withCertificate(held, await sign(pemOf(request), options))
           : withCondition(held, { type: 'Failed', reason: 'SignerValidationFailure', message });
       await client.update(CERTIFICATE_SIGNING_REQUESTS, next, { subresource: 'status', signal });
-      return DONE;
     },
   });
 }

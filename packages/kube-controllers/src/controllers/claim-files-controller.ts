@@ -8,7 +8,7 @@ import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NODES, PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES } from '@coracle/apimachinery/types/resource-types';
 import { isNotFound } from '@coracle/client/api-failure';
-import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
+import { type Controller, createController, ownKeys, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import {
   formatHeldClaims,
@@ -53,7 +53,7 @@ export function createClaimFilesController(environment: ControllerEnvironment): 
     ],
     async reconcile(key, { signal, log: passLog }) {
       const node = nodes.get(key);
-      if (!node) return DONE;
+      if (!node) return;
       let gone = heldBy(node).filter((held) => claims.byIndex(BY_UID, held.uid).length === 0 && isDeleted(held));
       if (gone.length > 0) {
         // The copy here lags behind: a claim that was just made may have its files already.
@@ -63,7 +63,7 @@ export function createClaimFilesController(environment: ControllerEnvironment): 
       }
       const wanted = formatHeldClaims(gone.map(({ uid }) => ({ uid, storageClass: '' })));
       const listed = node.metadata.annotations?.[GONE_CLAIMS_ANNOTATION] ?? '';
-      if (wanted === listed) return DONE;
+      if (wanted === listed) return;
       const annotations = { [GONE_CLAIMS_ANNOTATION]: wanted === '' ? null : wanted };
       const body = { metadata: { uid: node.metadata.uid, annotations } };
       try {
@@ -72,7 +72,6 @@ export function createClaimFilesController(environment: ControllerEnvironment): 
       } catch (error) {
         if (!isNotFound(error)) throw error;
       }
-      return DONE;
     },
   });
 }

@@ -10,7 +10,7 @@ import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { CLUSTER_ROLES } from '@coracle/apimachinery/types/resource-types';
 import type { ClusterRole, PolicyRule } from '@coracle/apimachinery/types/types';
 import { orAbsent } from '@coracle/client/api-failure';
-import { type Controller, createController, DONE, source } from '@coracle/client/controller/controller';
+import { type Controller, createController, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 
 const RBAC = 'rbac.authorization.k8s.io';
@@ -56,14 +56,13 @@ export function createClusterRoleAggregationController(environment: ControllerEn
     ],
     async reconcile(key, { signal }) {
       const role = roles.get(key);
-      if (!role?.aggregationRule) return DONE;
+      if (!role?.aggregationRule) return;
       const rules = aggregatedRules(role, roles.list());
-      if (deepEqual(rules, role.rules ?? [])) return DONE;
+      if (deepEqual(rules, role.rules ?? [])) return;
       const { resourceVersion } = role.metadata;
       await orAbsent(
         client.patch(CLUSTER_ROLES, key, { type: 'merge', body: { metadata: { resourceVersion }, rules } }, { signal }),
       );
-      return DONE;
     },
   });
 }

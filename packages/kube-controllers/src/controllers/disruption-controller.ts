@@ -18,7 +18,7 @@ import { POD_DISRUPTION_BUDGETS, PODS, REPLICA_SETS } from '@coracle/apimachiner
 import type { Condition, IntOrString, Pod, PodDisruptionBudget } from '@coracle/apimachinery/types/types';
 import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
-import { createController, DONE, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
+import { createController, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { getOrInsert } from '@coracle/runtime/collections/get-or-insert';
@@ -208,7 +208,7 @@ export function createDisruptionController(environment: ControllerEnvironment): 
     ],
     async reconcile(key, { signal }) {
       const budget = budgets.get(key);
-      if (!budget || isDeleting(budget)) return DONE;
+      if (!budget || isDeleting(budget)) return;
       const selected = pods.list(key.namespace).filter((pod) => selectsPod(budget, pod));
       if (selected.length === 0) recorder.event(budget, 'Normal', 'NoPods', 'No matching pods found');
       const expected = await expectedOf(budget, selected, signal);
@@ -217,7 +217,7 @@ export function createDisruptionController(environment: ControllerEnvironment): 
       await orAbsent(commit(client, POD_DISRUPTION_BUDGETS, change));
       reportUndone(budget, selected, status.disruptedPods ?? {});
       const since = Object.values(status.disruptedPods ?? {}).map((time) => Date.parse(time));
-      if (since.length === 0) return DONE;
+      if (since.length === 0) return;
       return requeueAfter(Math.max(1, Math.min(...since) + DELETION_TIMEOUT_MS - clock.now()));
     },
   });

@@ -10,7 +10,7 @@ import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { ENDPOINT_SLICES, ENDPOINTS, NODES, PODS, SERVICES } from '@coracle/apimachinery/types/resource-types';
 import type { EndpointSlice, Service } from '@coracle/apimachinery/types/types';
 import { isAlreadyExists, isNamespaceTerminating, isNotFound, orAbsent } from '@coracle/client/api-failure';
-import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
+import { type Controller, createController, ownKeys, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import {
   isKept,
@@ -114,7 +114,6 @@ export function createEndpointSliceController(environment: ControllerEnvironment
         // The copy lags, or the namespace is going: another change says what comes next.
         if (!isAlreadyExists(error) && !isNamespaceTerminating(error) && !isNotFound(error)) throw error;
       }
-      return DONE;
     },
   });
 }

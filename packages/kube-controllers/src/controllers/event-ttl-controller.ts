@@ -8,7 +8,7 @@ import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { EVENTS } from '@coracle/apimachinery/types/resource-types';
 import type { Event } from '@coracle/apimachinery/types/types';
 import { orAbsent } from '@coracle/client/api-failure';
-import { type Controller, createController, DONE, ownKeys, requeueAfter } from '@coracle/client/controller/controller';
+import { type Controller, createController, ownKeys, requeueAfter } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 
 export const eventTtlRules = policyRules('list watch delete : core : events');
@@ -39,13 +39,12 @@ export function createEventTtlController(environment: ControllerEnvironment): Co
     sources: [ownKeys(events)],
     async reconcile(key, { signal }) {
       const event = events.get(key);
-      if (!event) return DONE;
+      if (!event) return;
       const left = lastWritten(event) + TTL_MS - clock.now();
       // A clock that was set back, or an event from the future, must not keep it for ever.
       if (left > 0) return requeueAfter(Math.min(left, TTL_MS));
       const { uid = '', resourceVersion = '' } = event.metadata;
       await orAbsent(client.delete(EVENTS, key, { preconditions: { uid, resourceVersion }, signal }));
-      return DONE;
     },
   });
 }

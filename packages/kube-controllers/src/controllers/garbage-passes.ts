@@ -5,7 +5,7 @@
 import type { DeepReadonly, KubeObject, OwnerReference } from '@coracle/apimachinery/meta/object';
 import { isNotFound, orAbsent } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
-import { DONE, type ReconcileContext, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
+import { type ReconcileContext, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
 import { type Discovery, findKind } from '@coracle/client/discovery/discover';
 import { removeFinalizer } from '@coracle/client/finalizer/finalizer';
 import type { Clock } from '@coracle/runtime/clock/clock';
@@ -72,14 +72,13 @@ export class GarbagePasses {
   async pass(uid: string, context: ReconcileContext): Promise<ReconcileResult> {
     if (!this.#options.isReady()) return requeueAfter(NOT_READY_MS);
     const node = this.#graph.get(uid);
-    if (!node) return DONE;
+    if (!node) return;
     try {
       if (!node.deleting) return await this.#decide(node, context);
       if (node.finalizers.includes(ORPHAN_FINALIZER)) await this.#orphanDependents(node, context);
       else if (isDeletingDependents(node)) await this.#deleteDependents(node, context);
-      return DONE;
     } catch (error) {
-      if (isNotFound(error) || error instanceof InvalidOwner) return DONE;
+      if (isNotFound(error) || error instanceof InvalidOwner) return;
       if (error instanceof UnknownKind) {
         context.log.debug('owner of unknown kind', { error: error.message });
         this.#puzzling.add(uid);
@@ -93,17 +92,17 @@ export class GarbagePasses {
   async #decide(node: GraphNode, { signal, log: passLog }: ReconcileContext): Promise<ReconcileResult> {
     const first = await this.#decisionOf(node, signal);
     if (first.type === 'keep') {
-      return node.owners.every(({ uid }) => this.#graph.get(uid)) ? DONE : requeueAfter(UNSEEN_OWNER_MS);
+      return node.owners.every(({ uid }) => this.#graph.get(uid)) ? undefined : requeueAfter(UNSEEN_OWNER_MS);
     }
     // The graph lags behind: what is stored decides.
     const stored = await this.#read(node, signal);
-    if (!stored || stored.metadata.deletionTimestamp !== undefined) return DONE;
+    if (!stored || stored.metadata.deletionTimestamp !== undefined) return;
     const decision = await this.#decisionOf(toGraphNode(node.type, stored), signal);
     const { client, isKept } = this.#options;
     const write = (held: KubeObject, ownerReferences: readonly Reference[]): Promise<KubeObject> =>
       this.#patch(node, held, { ownerReferences }, signal);
     if (decision.type === 'strip') await write(stored, decision.references);
-    if (decision.type !== 'delete') return DONE;
+    if (decision.type !== 'delete') return;
     const current = decision.unblocked ? await write(stored, decision.unblocked) : stored;
     const { type, namespace, name, uid } = node;
     const { policy } = decision;
@@ -116,7 +115,6 @@ export class GarbagePasses {
       // Something of theirs for good: an owner that waits for it would wait until they are unprotected.
       await write(current, []);
     }
-    return DONE;
   }
 
   async #decisionOf(node: GraphNode, signal: AbortSignal) {

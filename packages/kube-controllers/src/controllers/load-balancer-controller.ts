@@ -8,7 +8,7 @@ import { SERVICES } from '@coracle/apimachinery/types/resource-types';
 import type { Service } from '@coracle/apimachinery/types/types';
 import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
-import { type Controller, createController, DONE, ownKeys } from '@coracle/client/controller/controller';
+import { type Controller, createController, ownKeys } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 
 export const loadBalancerRules = policyRules('list watch : core : services', 'patch : core : services/status');
@@ -52,17 +52,16 @@ export function createLoadBalancerController(environment: ControllerEnvironment)
     sources: [ownKeys(services)],
     async reconcile(key, { signal }) {
       const service = services.get(key);
-      if (!service || service.metadata.deletionTimestamp !== undefined) return DONE;
+      if (!service || service.metadata.deletionTimestamp !== undefined) return;
       const has = ingressOf(service);
       let ingress: { ip: string; ipMode: 'Proxy' }[] | undefined;
       if (isOurs(service)) {
-        if (has !== '') return DONE;
+        if (has !== '') return;
         const taken = new Set(services.list().map(ingressOf));
         ingress = [{ ip: ingressFor(service, taken), ipMode: 'Proxy' }];
-      } else if (!isOurIngress(has)) return DONE;
+      } else if (!isOurIngress(has)) return;
       const after = { ...service, status: { ...service.status, loadBalancer: ingress ? { ingress } : {} } };
       await orAbsent(commit(client, SERVICES, { before: service, after, order: 'status-last', signal }));
-      return DONE;
     },
   });
 }

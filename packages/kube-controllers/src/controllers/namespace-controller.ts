@@ -12,7 +12,7 @@ import type { Namespace } from '@coracle/apimachinery/types/types';
 import { isNotFound } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
 import { commit } from '@coracle/client/commit/commit';
-import { createController, DONE, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
+import { createController, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createDiscoveryCache } from './discovery-cache.ts';
 import { namespaceConditions } from './namespace-conditions.ts';
@@ -82,13 +82,13 @@ export function createNamespaceController(environment: NamespaceControllerOption
     async reconcile(key, { signal, log: passLog }) {
       if (!isTerminating(key.name)) {
         rounds.delete(key.name);
-        return DONE;
+        return;
       }
       try {
         // The cache may lag behind our own last write: work on what is stored.
         const namespace = await client.get(NAMESPACES, key, { signal });
         if (namespace.metadata.deletionTimestamp === undefined) return requeueAfter(FIRST_RECHECK_MS);
-        if (!(namespace.spec?.finalizers ?? []).includes(FINALIZER)) return DONE;
+        if (!(namespace.spec?.finalizers ?? []).includes(FINALIZER)) return;
         const found = await discovery.read(signal);
         const deletedForMs = clock.now() - Date.parse(namespace.metadata.deletionTimestamp);
         const options = { discovery: found, deletedForMs, signal };
@@ -108,7 +108,7 @@ export function createNamespaceController(environment: NamespaceControllerOption
           await finalize(current, signal);
           rounds.delete(key.name);
           passLog.info('namespace emptied');
-          return DONE;
+          return;
         }
         if (waiting) return requeueAfter(FIRST_RECHECK_MS);
         const round = (rounds.get(key.name) ?? 0) + 1;
@@ -121,7 +121,6 @@ export function createNamespaceController(environment: NamespaceControllerOption
       } catch (error) {
         if (!isNotFound(error)) throw error;
         rounds.delete(key.name);
-        return DONE;
       }
     },
   });

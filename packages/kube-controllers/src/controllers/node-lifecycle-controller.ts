@@ -16,7 +16,7 @@ import { LEASES, NODES, PODS } from '@coracle/apimachinery/types/resource-types'
 import type { Node, NodeCondition, Taint } from '@coracle/apimachinery/types/types';
 import { isNotFound, orGone } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
-import { createController, DONE, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
+import { createController, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { patchPodStatus, podsByNode } from '../pod-disruption.ts';
@@ -152,7 +152,7 @@ export function createNodeLifecycleController(environment: ControllerEnvironment
       if (!node) {
         if (seen.delete(key.name))
           recorder.event(goneNode(key.name), 'Normal', 'RemovingNode', nodeEvent(key.name, 'Removing', 'from'));
-        return DONE;
+        return;
       }
       const now = clock.monotonic();
       const sign = signOfLife(node);
@@ -182,7 +182,7 @@ export function createNodeLifecycleController(environment: ControllerEnvironment
         }
       } catch (error) {
         if (!isNotFound(error)) throw error;
-        return DONE;
+        return;
       }
       return requeueAfter(PERIOD_MS);
     },

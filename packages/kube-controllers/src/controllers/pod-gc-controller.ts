@@ -12,7 +12,7 @@ import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NODES, PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Node, Pod } from '@coracle/apimachinery/types/types';
 import { orAbsent } from '@coracle/client/api-failure';
-import { createController, DONE, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
+import { createController, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { disruptionTarget, patchPodStatus, podsByNode } from '../pod-disruption.ts';
 
@@ -58,21 +58,21 @@ export function createPodGcController(environment: ControllerEnvironment) {
     ],
     async reconcile(key, { signal, log: passLog }) {
       const pod = pods.get(key);
-      if (!pod) return DONE;
+      if (!pod) return;
       const nodeName = pod.spec.nodeName ?? '';
       if (nodeName === '') {
-        if (!isDeleting(pod) || (pod.metadata.finalizers ?? []).length > 0) return DONE;
+        if (!isDeleting(pod) || (pod.metadata.finalizers ?? []).length > 0) return;
         await forceDelete(pod, signal);
-        return DONE;
+        return;
       }
       const node = nodes.get({ namespace: '', name: nodeName });
       if (node) {
         missing.delete(nodeName);
-        if (!isDeleting(pod) || !isOutOfService(node)) return DONE;
+        if (!isDeleting(pod) || !isOutOfService(node)) return;
         passLog.info('deleting pod of a node that is out of service', { node: nodeName });
         await markFailed(pod, {}, signal);
         await forceDelete(pod, signal);
-        return DONE;
+        return;
       }
       const now = clock.monotonic();
       const since = missing.get(nodeName) ?? now;
@@ -86,7 +86,6 @@ export function createPodGcController(environment: ControllerEnvironment) {
       await markFailed(pod, { conditions: [disruptionTarget(pod, why, clock.now())] }, signal);
       await forceDelete(pod, signal);
       if (podsOf(nodeName).length <= 1) missing.delete(nodeName);
-      return DONE;
     },
   });
 }

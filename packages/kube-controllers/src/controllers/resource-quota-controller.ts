@@ -15,7 +15,7 @@ import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { RESOURCE_QUOTAS } from '@coracle/apimachinery/types/resource-types';
 import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
-import { type Controller, createController, DONE, ownKeys, requeueAfter } from '@coracle/client/controller/controller';
+import { type Controller, createController, ownKeys, requeueAfter } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 
 import { BY_VALUE, QuotaUsage } from './quota-usage.ts';
@@ -52,7 +52,7 @@ export function createResourceQuotaController(environment: ControllerEnvironment
       const keyName = `${key.namespace}/${key.name}`;
       if (!quota) {
         steps.still.delete(keyName);
-        return DONE;
+        return;
       }
       const hard = toAmounts(quota.spec?.hard);
       const byNumber = [...hard.keys()].some((name) => !BY_VALUE.some((type) => quotaEvaluator(type)!.counts(name)));

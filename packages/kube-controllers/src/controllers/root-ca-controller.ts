@@ -7,7 +7,7 @@ import { CONFIG_MAPS, NAMESPACES } from '@coracle/apimachinery/types/resource-ty
 import type { ConfigMap } from '@coracle/apimachinery/types/types';
 import { isAlreadyExists, isNamespaceTerminating, isNotFound, orExpected } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
-import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
+import { type Controller, createController, ownKeys, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 
 export interface RootCaOptions extends ControllerEnvironment {
@@ -42,16 +42,15 @@ export function createRootCaController(options: RootCaOptions): Controller {
     ],
     async reconcile(key, { signal }) {
       const namespace = namespaces.get(key);
-      if (!namespace || isDeleting(namespace)) return DONE;
+      if (!namespace || isDeleting(namespace)) return;
       const held = configMaps.get({ namespace: key.name, name: NAME });
-      if (held && deepEqual(held.data, data)) return DONE;
+      if (held && deepEqual(held.data, data)) return;
       const { binaryData: _stray, ...rest } = held ?? ({} as ConfigMap);
       const made = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: NAME, namespace: key.name }, data };
       const written = held
         ? commit<ConfigMap>(client, CONFIG_MAPS, { before: held, after: { ...rest, data }, signal })
         : client.create(CONFIG_MAPS, made, { signal });
       await orExpected(written, isAlreadyExists, isNamespaceTerminating, isNotFound);
-      return DONE;
     },
   });
 }

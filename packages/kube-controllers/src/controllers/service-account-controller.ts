@@ -2,7 +2,7 @@
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NAMESPACES, SERVICE_ACCOUNTS } from '@coracle/apimachinery/types/resource-types';
 import { isAlreadyExists, isNamespaceTerminating, isNotFound, orExpected } from '@coracle/client/api-failure';
-import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
+import { type Controller, createController, ownKeys, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 
 export const serviceAccountRules = policyRules(
@@ -29,13 +29,12 @@ export function createServiceAccountController(environment: ControllerEnvironmen
     ],
     async reconcile(key, { signal }) {
       const namespace = namespaces.get(key);
-      if (!namespace || namespace.metadata.deletionTimestamp !== undefined) return DONE;
-      if (accounts.get({ namespace: key.name, name: NAME })) return DONE;
+      if (!namespace || namespace.metadata.deletionTimestamp !== undefined) return;
+      if (accounts.get({ namespace: key.name, name: NAME })) return;
       // The cache lags, or the namespace has begun to go: both are fine.
       const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: NAME, namespace: key.name } };
       const created = client.create(SERVICE_ACCOUNTS, account, { signal });
       await orExpected(created, isAlreadyExists, isNamespaceTerminating, isNotFound);
-      return DONE;
     },
   });
 }

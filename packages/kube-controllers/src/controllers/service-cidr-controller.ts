@@ -17,7 +17,7 @@ import {
 import type { Condition, ServiceCIDR } from '@coracle/apimachinery/types/types';
 import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
-import { createController, DONE, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
+import { createController, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { addFinalizer, hasFinalizer, removeFinalizer } from '@coracle/client/finalizer/finalizer';
 
@@ -65,7 +65,7 @@ export function createServiceCidrController(environment: ControllerEnvironment) 
     ],
     async reconcile(key, { signal }) {
       const cidr = cidrs.get(key);
-      if (!cidr) return DONE;
+      if (!cidr) return;
       const save = async (after: DeepReadonly<ServiceCIDR>): Promise<void> => {
         await orAbsent(commit(client, SERVICE_CIDRS, { before: cidr, after, order: 'status-last', signal }));
       };
@@ -78,7 +78,6 @@ export function createServiceCidrController(environment: ControllerEnvironment) 
         if (left > 0) return requeueAfter(Math.min(left, GRACE_MS));
         await save(removeFinalizer(cidr as ServiceCIDR, FINALIZER));
       }
-      return DONE;
     },
   });
 }

@@ -9,7 +9,7 @@ import { PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Pod, PodCondition } from '@coracle/apimachinery/types/types';
 import { orGone } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
-import { type Controller, createController, DONE, ownKeys, requeueAfter } from '@coracle/client/controller/controller';
+import { type Controller, createController, ownKeys, requeueAfter } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 
 /** An eviction or preemption that has not led to a deletion by then never will. */
@@ -39,7 +39,7 @@ export function createStaleDisruptionController({ client, informers, clock, log 
     async reconcile(key, { signal }) {
       const pod = pods.get(key);
       const at = pod && staleAt(pod);
-      if (!pod || at === undefined) return DONE;
+      if (!pod || at === undefined) return;
       const left = at - clock.now();
       if (left > 0) return requeueAfter(left);
       const condition: PodCondition = {
@@ -53,7 +53,6 @@ export function createStaleDisruptionController({ client, informers, clock, log 
       // Somebody wrote meanwhile: their version comes by.
       const after = { ...before, status: { ...before.status, conditions } };
       await orGone(commit(client, PODS, { before, after, subresource: 'status', signal }));
-      return DONE;
     },
   });
 }

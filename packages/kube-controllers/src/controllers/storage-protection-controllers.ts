@@ -11,7 +11,7 @@ import type { PersistentVolume, PersistentVolumeClaim, Pod } from '@coracle/apim
 import { claimsOfPod } from '@coracle/apimachinery/types/volume-claims';
 import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
-import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
+import { type Controller, createController, ownKeys, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { removeFinalizer } from '@coracle/client/finalizer/finalizer';
 
@@ -48,14 +48,13 @@ export function createClaimProtectionController(environment: ControllerEnvironme
     ],
     async reconcile(key, { signal }) {
       const claim = claims.get(key);
-      if (!claim || !isLeaving(claim, CLAIM_FINALIZER)) return DONE;
-      if (pods.byIndex(BY_CLAIM, `${key.namespace}/${key.name}`).some(uses)) return DONE;
+      if (!claim || !isLeaving(claim, CLAIM_FINALIZER)) return;
+      if (pods.byIndex(BY_CLAIM, `${key.namespace}/${key.name}`).some(uses)) return;
       // The copy here lags behind: the server is asked before the claim is let go.
       const { items } = await client.list(PODS, { namespace: key.namespace, signal });
-      if (items.some((pod) => claimsOfPod(pod).includes(key.name) && uses(pod))) return DONE;
+      if (items.some((pod) => claimsOfPod(pod).includes(key.name) && uses(pod))) return;
       const after = removeFinalizer(claim as PersistentVolumeClaim, CLAIM_FINALIZER);
       await orAbsent(commit(client, PERSISTENT_VOLUME_CLAIMS, { before: claim, after, signal }));
-      return DONE;
     },
   });
 }
@@ -70,10 +69,9 @@ export function createVolumeProtectionController(environment: ControllerEnvironm
     sources: [ownKeys(volumes)],
     async reconcile(key, { signal }) {
       const volume = volumes.get(key);
-      if (!volume || !isLeaving(volume, VOLUME_FINALIZER) || volume.status?.phase === 'Bound') return DONE;
+      if (!volume || !isLeaving(volume, VOLUME_FINALIZER) || volume.status?.phase === 'Bound') return;
       const after = removeFinalizer(volume as PersistentVolume, VOLUME_FINALIZER);
       await orAbsent(commit(client, PERSISTENT_VOLUMES, { before: volume, after, signal }));
-      return DONE;
     },
   });
 }

@@ -11,7 +11,7 @@ import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NODES, PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Node, Pod, Taint } from '@coracle/apimachinery/types/types';
 import { orGone } from '@coracle/client/api-failure';
-import { createController, DONE, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
+import { createController, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { tolerates } from '@coracle/cluster-rules/placement/taints';
@@ -80,12 +80,12 @@ export function createTaintEvictionController(environment: ControllerEnvironment
         recorder.event(pod!, 'Normal', 'TaintManagerEviction', `${what} Pod ${key.namespace}/${key.name}`);
       if (!pod || taints.length === 0 || isDeleting(pod)) {
         if (pod && since.delete(uid) && !isDeleting(pod)) report('Cancelling deletion of');
-        return DONE;
+        return;
       }
       const patience = toleratedFor(pod, taints);
       if (patience === Number.POSITIVE_INFINITY) {
         since.delete(uid);
-        return DONE;
+        return;
       }
       const began = since.get(uid) ?? clock.monotonic();
       since.set(uid, began);
@@ -95,7 +95,6 @@ export function createTaintEvictionController(environment: ControllerEnvironment
       passLog.info('pod evicted by taint', { node: pod.spec.nodeName ?? '' });
       await orGone(evict(pod, signal));
       since.delete(uid);
-      return DONE;
     },
   });
 }

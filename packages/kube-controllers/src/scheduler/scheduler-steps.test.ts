@@ -45,13 +45,12 @@ const STATUS = 'PATCH pods/p/status';
 const FITS_NOWHERE = 'Warning FailedScheduling 0/1 nodes are available: 1 Insufficient cpu.';
 const noRoom = (why: string) =>
   `${FITS_NOWHERE} no new claims to deallocate, preemption: 0/1 nodes are available: 1 ${why}`;
-const DONE = { type: 'done' };
-const LATER = { type: 'requeue-after', ms: 60_000 };
+const LATER = { requeueAfterMs: 60_000 };
 testTable({ types: Object.values(core), make, act }, [
   {
     name: 'a Pod is bound to the node where it fits',
     objects: [pod('1'), NODE],
-    outcome: DONE,
+    outcome: undefined,
     writes: [[BIND, { metadata: { uid: 'uid-p' }, target: { kind: 'Node', name: 'n1' } }]],
     events: ['Normal Scheduled Successfully assigned ns/p to n1'],
   },
@@ -81,12 +80,12 @@ testTable({ types: Object.values(core), make, act }, [
   {
     name: 'a Pod waits for nodes that have not reported yet before it is refused',
     objects: [pod('5'), node([])],
-    outcome: { type: 'requeue-after', ms: 10_000 },
+    outcome: { requeueAfterMs: 10_000 },
   },
   {
     name: 'a Pod behind a gate is not placed',
     objects: [pod('1', { schedulingGates: [{ name: 'g' }] }), NODE],
-    outcome: DONE,
+    outcome: undefined,
     writes: [
       [STATUS, { status: { conditions: [{ type: 'PodScheduled', status: 'False', reason: 'SchedulingGated' }] } }],
     ],
@@ -94,18 +93,18 @@ testTable({ types: Object.values(core), make, act }, [
   {
     name: 'a Pod of another scheduler is left alone',
     objects: [pod('1', { schedulerName: 'mine' }), NODE],
-    outcome: DONE,
+    outcome: undefined,
   },
   {
     name: 'a Pod that goes is not placed any more',
     objects: [pod('1', {}, { deletionTimestamp: NOW, finalizers: ['x'] }), NODE],
-    outcome: DONE,
+    outcome: undefined,
   },
   {
     name: 'a Pod whose namespace ends is no failure',
     objects: [pod('1'), NODE],
     refuse: { [BIND]: terminating },
-    outcome: DONE,
+    outcome: undefined,
     writes: [[BIND]],
   },
 ]);

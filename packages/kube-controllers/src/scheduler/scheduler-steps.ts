@@ -5,7 +5,7 @@ import { conditionOf } from '@coracle/apimachinery/meta/object-state';
 import { NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS } from '@coracle/apimachinery/types/resource-types';
 import type { Binding, Node, Pod, PodCondition } from '@coracle/apimachinery/types/types';
 import { isNamespaceTerminating, isNotFound } from '@coracle/client/api-failure';
-import { DONE, type ReconcileContext, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
+import { type ReconcileContext, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
 import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
@@ -123,12 +123,12 @@ export class SchedulerSteps extends ControllerSteps<SchedulerOptions> {
     const text = keyText(key);
     const pod = this.pods.get(key);
     this.waiting.delete(text);
-    if (!pod || !this.#isOurs(pod) || this.#cache.isAssumed(pod)) return DONE;
+    if (!pod || !this.#isOurs(pod) || this.#cache.isAssumed(pod)) return;
     try {
       if ((pod.spec.schedulingGates ?? []).length > 0) {
         const message = 'Scheduling is blocked due to non-empty scheduling gates';
         await this.#setCondition(pod, 'SchedulingGated', message, { signal });
-        return DONE;
+        return;
       }
       const usages = this.#cache.usagesFor(pod);
       const nominated = pod.status?.nominatedNodeName;
@@ -143,7 +143,7 @@ export class SchedulerSteps extends ControllerSteps<SchedulerOptions> {
         }
         await this.#bind(pod, placement.name, signal);
         passLog.info('pod bound', { node: placement.name });
-        return DONE;
+        return;
       }
       this.waiting.set(text, key);
       const patience = this.#registrationLeft();
@@ -176,12 +176,9 @@ export class SchedulerSteps extends ControllerSteps<SchedulerOptions> {
       }
       return requeueAfter(RETRY_MS);
     } catch (error) {
-      if (isNotFound(error)) return DONE;
+      if (isNotFound(error)) return;
       // The namespace is on its way out, and takes the Pod along.
-      if (isNamespaceTerminating(error)) {
-        passLog.debug('pod not bound, its namespace ends');
-        return DONE;
-      }
+      if (isNamespaceTerminating(error)) return passLog.debug('pod not bound, its namespace ends');
       throw error;
     }
   };

@@ -14,7 +14,6 @@ import { commit } from '@coracle/client/commit/commit';
 import {
   type Controller,
   createController,
-  DONE,
   ownKeys,
   requeueAfter,
   source,
@@ -59,26 +58,26 @@ export function createDeleterController(options: PoolControllerOptions): Control
     async reconcile(key, { signal, log: passLog }) {
       const volume = volumes.get(key);
       const place = volume && placeOf(volume);
-      if (!volume || !place || volume.metadata.annotations?.[PROVISIONED_BY] !== POOL_DRIVER) return DONE;
+      if (!volume || !place || volume.metadata.annotations?.[PROVISIONED_BY] !== POOL_DRIVER) return;
       const isDelete = volume.spec?.persistentVolumeReclaimPolicy === 'Delete';
       try {
         if (!isDelete) {
           if (holds(volume))
             await save(volume, removeFinalizer(volume as PersistentVolume, PROVISIONER_FINALIZER), signal);
-          return DONE;
+          return;
         }
         if (!holds(volume) && !isLeaving(volume)) {
           const finalizers = [...(volume.metadata.finalizers ?? []), PROVISIONER_FINALIZER];
           await save(volume, { ...volume, metadata: { ...volume.metadata, finalizers } }, signal);
-          return DONE;
+          return;
         }
         // One that no claim ever had, and that a user deletes, has nobody who would release it.
         const isFree = isLeaving(volume) && volume.status?.phase === 'Available' && !volume.spec?.claimRef;
-        if (!holds(volume) || (volume.status?.phase !== 'Released' && !isFree)) return DONE;
+        if (!holds(volume) || (volume.status?.phase !== 'Released' && !isFree)) return;
         // The policy, and whose it is, as they are now: content does not come back.
         const { metadata, spec, status } = await client.get(PERSISTENT_VOLUMES, key, { signal });
         if (metadata.resourceVersion !== volume.metadata.resourceVersion) return requeueAfter(100);
-        if (spec?.persistentVolumeReclaimPolicy !== 'Delete' || status?.phase !== volume.status?.phase) return DONE;
+        if (spec?.persistentVolumeReclaimPolicy !== 'Delete' || status?.phase !== volume.status?.phase) return;
         if (await options.isHeld(place.handle, signal)) {
           passLog.info('content of a volume left to the bin', { volume: key.name });
         } else {
@@ -92,12 +91,11 @@ export function createDeleterController(options: PoolControllerOptions): Control
             signal,
           });
       } catch (error) {
-        if (isNotFound(error)) return DONE;
+        if (isNotFound(error)) return;
         if (!(error instanceof PoolCallError)) throw error;
         events.event(volume, 'Warning', 'VolumeFailedDelete', error.message);
         return requeueAfter(RETRY_MS);
       }
-      return DONE;
     },
   });
 }

@@ -11,7 +11,6 @@ import { isNotFound } from '@coracle/client/api-failure';
 import {
   type Controller,
   createController,
-  DONE,
   ownKeys,
   requeueAfter,
   source,
@@ -51,19 +50,18 @@ export function createProvisionerController(options: PoolControllerOptions): Con
     ],
     async reconcile(key, { signal, log: passLog }) {
       if (key.namespace === '') {
-        if (key.name !== POOLS_KEY.name) return DONE;
+        if (key.name !== POOLS_KEY.name) return;
         try {
           await steps.learn(signal);
         } catch (error) {
           if (!(error instanceof PoolCallError)) throw error;
           return requeueAfter(POOL_MS);
         }
-        return DONE;
+        return;
       }
       const claim = steps.claims.get(key);
-      if (!claim || !steps.isOurs(claim) || steps.volumes.get({ namespace: '', name: volumeNameFor(claim) }))
-        return DONE;
-      if (sourceOf(claim).type === 'other') return DONE;
+      if (!claim || !steps.isOurs(claim) || steps.volumes.get({ namespace: '', name: volumeNameFor(claim) })) return;
+      if (sourceOf(claim).type === 'other') return;
       const { namespace, name } = claim.metadata;
       if (steps.heldIn(claim) === undefined)
         steps.events.event(
@@ -77,7 +75,7 @@ export function createProvisionerController(options: PoolControllerOptions): Con
         await steps.learn(signal);
         await steps.provision(claim, signal);
       } catch (error) {
-        if (isNotFound(error)) return DONE;
+        if (isNotFound(error)) return;
         return steps.failed(claim, error, signal);
       }
       steps.events.event(
@@ -87,7 +85,6 @@ export function createProvisionerController(options: PoolControllerOptions): Con
         `Successfully provisioned volume ${volumeNameFor(claim)}`,
       );
       passLog.info('volume made', { volume: volumeNameFor(claim) });
-      return DONE;
     },
   });
   return controller;

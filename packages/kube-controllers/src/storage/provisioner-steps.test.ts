@@ -52,8 +52,8 @@ const failed = (why: string) => [
   `Warning ProvisioningFailed failed to provision volume with StorageClass "fast": ${why}`,
 ];
 const RESCHEDULED = ['PATCH persistentvolumeclaims/c', { metadata: { annotations: {} } }] as const;
-const LATER = { type: 'requeue-after', ms: 5000 };
-const SOON = { type: 'requeue-after', ms: 1000 };
+const LATER = { requeueAfterMs: 5000 };
+const SOON = { requeueAfterMs: 1000 };
 testTable({ types: Object.values(core), make, act }, [
   {
     name: 'a volume is made in the pool, then named in the API, then confirmed',

@@ -10,7 +10,6 @@ import { commit } from '@coracle/client/commit/commit';
 import {
   type Controller,
   createController,
-  DONE,
   ownKeys,
   requeueAfter,
   source,
@@ -68,10 +67,10 @@ export function createResizerController(options: PoolControllerOptions): Control
       const claim = claims.get(key);
       const volume = claim?.spec?.volumeName ? volumes.get({ namespace: '', name: claim.spec.volumeName }) : undefined;
       const place = volume && placeOf(volume);
-      if (!claim || !volume || !place || holdingOf(volume, claim) !== 'bound') return DONE;
-      if (claim.metadata.deletionTimestamp !== undefined) return DONE;
+      if (!claim || !volume || !place || holdingOf(volume, claim) !== 'bound') return;
+      if (claim.metadata.deletionTimestamp !== undefined) return;
       const step = resizeStep(claim, volume, now());
-      if (step.type === 'done') return DONE;
+      if (step.type === 'done') return;
       const name = volume.metadata.name ?? '';
       try {
         if (claim.metadata.annotations?.[RESIZER] !== POOL_DRIVER) {
@@ -90,7 +89,7 @@ export function createResizerController(options: PoolControllerOptions): Control
           await commit(client, PERSISTENT_VOLUMES, { before: volume, after, signal });
         }
       } catch (error) {
-        if (isNotFound(error)) return DONE;
+        if (isNotFound(error)) return;
         if (!(error instanceof PoolCallError)) throw error;
         const message = `resize volume "${name}" by resizer "${POOL_DRIVER}" failed: ${error.message}`;
         events.event(claim, 'Warning', 'VolumeResizeFailed', message);
@@ -98,7 +97,6 @@ export function createResizerController(options: PoolControllerOptions): Control
         await saveStatus(claim, resizeFailed(claim, { message, final, now: now() }), signal);
         return requeueAfter(RETRY_MS);
       }
-      return DONE;
     },
   });
 }

@@ -12,7 +12,6 @@ import { isNotFound } from '@coracle/client/api-failure';
 import {
   type Controller,
   createController,
-  DONE,
   ownKeys,
   type ReconcileResult,
   requeueAfter,
@@ -59,17 +58,16 @@ export function createSnapshotController(environment: ControllerEnvironment): Co
     ],
     async reconcile(key, { signal }): Promise<ReconcileResult> {
       const snapshot = steps.snapshots.get(key);
-      if (!snapshot) return DONE;
+      if (!snapshot) return;
       if (await steps.isLedElsewhere(signal)) return requeueAfter(LEASE_MS);
       try {
         if (snapshot.metadata.deletionTimestamp !== undefined) await steps.leave(snapshot, signal);
         else await steps.sync(snapshot, signal);
       } catch (error) {
-        if (isNotFound(error)) return DONE;
+        if (isNotFound(error)) return;
         if (!(error instanceof SnapshotProblem)) throw error;
         await steps.report(snapshot, error, signal);
       }
-      return DONE;
     },
   });
 }

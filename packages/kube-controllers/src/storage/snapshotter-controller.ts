@@ -7,7 +7,7 @@
 import { keyOf } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { isNotFound } from '@coracle/client/api-failure';
-import { type Controller, createController, DONE, requeueAfter, source } from '@coracle/client/controller/controller';
+import { type Controller, createController, requeueAfter, source } from '@coracle/client/controller/controller';
 import { POOL_DRIVER } from '@coracle/cluster-rules/storage/pool-names';
 import { BEING_CREATED } from '@coracle/cluster-rules/storage/snapshot-plan';
 import { PoolCallError } from './pools.ts';
@@ -52,7 +52,7 @@ export function createSnapshotterController(options: PoolControllerOptions): Con
     ],
     async reconcile(key, { signal }) {
       const content = steps.contents.get(key);
-      if (!content || content.spec.driver !== POOL_DRIVER) return DONE;
+      if (!content || content.spec.driver !== POOL_DRIVER) return;
       const uid = content.metadata.uid ?? '';
       const wait = (steps.notBefore.get(uid) ?? 0) - steps.clock.monotonic();
       if (wait > 0) return requeueAfter(wait);
@@ -65,14 +65,13 @@ export function createSnapshotterController(options: PoolControllerOptions): Con
         } else if (content.spec.source.snapshotHandle !== undefined) await steps.adopt(content, signal);
         else return await steps.take(content, signal);
       } catch (error) {
-        if (isNotFound(error)) return DONE;
+        if (isNotFound(error)) return;
         if (!(error instanceof PoolCallError)) throw error;
         if (steps.notBefore.size >= MAX_FAILURES) steps.notBefore.clear();
         steps.notBefore.set(uid, steps.clock.monotonic() + RETRY_MS);
         await steps.fail(content, error, signal);
         return requeueAfter(RETRY_MS);
       }
-      return DONE;
     },
   });
   return controller;

@@ -1,7 +1,7 @@
 import { type DeepReadonly, formatTime, keyOf } from '@coracle/apimachinery/meta/object';
 import { NODES, PERSISTENT_VOLUMES } from '@coracle/apimachinery/types/resource-types';
 import { commit } from '@coracle/client/commit/commit';
-import { DONE, type ReconcileResult } from '@coracle/client/controller/controller';
+import type { ReconcileResult } from '@coracle/client/controller/controller';
 import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { removeFinalizer } from '@coracle/client/finalizer/finalizer';
@@ -124,11 +124,11 @@ export class SnapshotterSteps extends ControllerSteps {
 
   async take(content: Content, signal: AbortSignal): Promise<ReconcileResult> {
     const company = this.#companyOf(content);
-    if (!company) return DONE;
+    if (!company) return;
     const [first] = company;
     // One pass takes the whole group: that of the first of them that is not done.
     const leader = company.filter((one) => !isDone(one.content)).sort(byHandle)[0];
-    if (!first || leader?.content.metadata.uid !== content.metadata.uid) return DONE;
+    if (!first || leader?.content.metadata.uid !== content.metadata.uid) return;
     if (company.some(({ pool }) => pool !== first.pool))
       throw new PoolCallError('Invalid', 'volumes of one group snapshot must be in one pool');
     const marked: Member[] = [];
@@ -149,7 +149,6 @@ export class SnapshotterSteps extends ControllerSteps {
       };
       await this.#save(each, { ...each, status }, signal);
     }
-    return DONE;
   }
 
   /** A snapshot that somebody says exists. */

@@ -5,7 +5,7 @@
  */
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@coracle/apimachinery/types/resource-types';
-import { type Controller, createController, DONE, requeueAfter, source } from '@coracle/client/controller/controller';
+import { type Controller, createController, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { PoolFacts } from '@coracle/cluster-rules/storage/pool-calls';
 import { placeOf } from '@coracle/cluster-rules/storage/provision-plan';
 import { createPools, PoolCallError, poolOf } from './pools.ts';
@@ -52,7 +52,7 @@ export function createSweeperController(options: PoolControllerOptions): Control
       }),
     ],
     async reconcile({ name: pool }, { signal, log: passLog }) {
-      if (!nodes.list().some((node) => poolOf(node) === pool)) return DONE;
+      if (!nodes.list().some((node) => poolOf(node) === pool)) return;
       const again = requeueAfter(SWEEP_MS);
       try {
         const { volumes, fills = [] } = await pools.call<PoolFacts>(pool, 'inspect', {}, signal);

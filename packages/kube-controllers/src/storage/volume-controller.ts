@@ -12,7 +12,7 @@ import { keyOf } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { claimsOfPod, classNameOf } from '@coracle/apimachinery/types/volume-claims';
 import { isNotFound } from '@coracle/client/api-failure';
-import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
+import { type Controller, createController, ownKeys, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 
 import { BY_CLAIM, BY_CLASS, BY_VOLUME, claimKeyOf, VolumeSteps, volumeKey } from './volume-steps.ts';
@@ -69,7 +69,6 @@ export function createVolumeController(environment: ControllerEnvironment): Cont
       } catch (error) {
         if (!isNotFound(error)) throw error;
       }
-      return DONE;
     },
   });
   return controller;

@@ -1,5 +1,5 @@
 import { isDeleting } from '@coracle/apimachinery/meta/object-state';
-import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
+import { type Controller, createController, ownKeys, source } from '@coracle/client/controller/controller';
 import { isBackupDone } from '../../rules/backup/backup-conditions.ts';
 
 import { type BackupControllerOptions, BackupSteps } from './backup-steps.ts';
@@ -18,7 +18,7 @@ export function createBackupController(options: BackupControllerOptions): Contro
     ],
     reconcile: async (key) => {
       const backup = steps.stores.backups.get(key);
-      if (!backup) return DONE;
+      if (!backup) return;
       if (isDeleting(backup) || isBackupDone(backup.status)) return steps.end(backup);
       return backup.status?.startTimestamp === undefined ? steps.start(backup) : steps.goOn(backup);
     },

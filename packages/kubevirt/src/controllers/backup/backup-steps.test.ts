@@ -58,13 +58,12 @@ const SAVE = `${META}/status`;
 const GUEST = 'PATCH virtualmachineinstances/vm';
 const waits = (message: string) =>
   [SAVE, { status: { conditions: [{ type: 'Progressing', reason: 'Initializing', message }] } }] as const;
-const SOON = { type: 'requeue-after', ms: 5000 };
-const DONE = { type: 'done' };
+const SOON = { requeueAfterMs: 5000 };
 testSteps({ make, act: run('start') }, [
   {
     name: 'a backup takes its finalizer before the agent is asked',
     objects: [backup({ finalizers: [] }), VM, guest(), CLAIM],
-    outcome: DONE,
+    outcome: undefined,
     writes: [[META, { metadata: { finalizers: [BACKUP_FINALIZER] } }]],
   },
   {
@@ -111,7 +110,7 @@ testSteps({ make, act: run('start') }, [
   {
     name: 'pull mode is refused',
     objects: [backup({}, { mode: 'Pull' }), VM, guest(), CLAIM],
-    outcome: DONE,
+    outcome: undefined,
     writes: [[SAVE]],
     events: ['Warning VirtualMachineBackupFailed pull mode is not served here, mode Push is'],
   },
@@ -119,7 +118,7 @@ testSteps({ make, act: run('start') }, [
     name: 'a guest that ended during its backup fails it',
     act: run('goOn'),
     objects: [backup(), VM, guest(undefined, 'Failed'), CLAIM],
-    outcome: DONE,
+    outcome: undefined,
     writes: [[SAVE]],
     events: ['Warning VirtualMachineBackupFailed VMI is not in a running state: Failed'],
   },
@@ -132,7 +131,7 @@ testSteps({ make, act: run('start') }, [
       VM,
       guest({ backupName: 'b', completed: true, checkpointName: 'now', volumes: [{ volumeName: 'd' }] }),
     ],
-    outcome: DONE,
+    outcome: undefined,
     writes: [
       ['PATCH virtualmachinebackuptrackers/t', { metadata: { finalizers: [CHECKPOINT_FINALIZER] } }],
       ['PATCH virtualmachinebackuptrackers/t/status', { status: { latestCheckpoint: { name: 'now' } } }],
@@ -144,14 +143,14 @@ testSteps({ make, act: run('start') }, [
     name: 'a backup that is deleted while it is under way is aborted first',
     act: run('end'),
     objects: [backup({ deletionTimestamp: NOW }), VM, guest({ backupName: 'b' })],
-    outcome: { type: 'requeue-after', ms: 1000 },
+    outcome: { requeueAfterMs: 1000 },
     writes: [[ASK, { cmd: 'Abort' }]],
   },
   {
     name: 'a backup that is deleted after its end takes its report along',
     act: run('end'),
     objects: [backup({ deletionTimestamp: NOW }), VM, guest({ backupName: 'b', completed: true })],
-    outcome: DONE,
+    outcome: undefined,
     writes: [
       [GUEST, { status: { changedBlockTracking: { backupStatus: null } } }],
       [META, { metadata: { finalizers: null } }],

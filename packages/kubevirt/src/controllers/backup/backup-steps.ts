@@ -3,7 +3,7 @@ import { type DeepReadonly, formatTime, keyOf, type ObjectKey } from '@coracle/a
 import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { quantityToBytes } from '@coracle/apimachinery/quantity/quantity';
 import { commit } from '@coracle/client/commit/commit';
-import { DONE, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
+import { type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
 import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import type { EventRecorder } from '@coracle/client/events/recorder';
@@ -148,10 +148,7 @@ export class BackupSteps extends ControllerSteps<BackupControllerOptions> {
       return requeueAfter(RETRY_MS);
     };
     if (found.name === undefined) return wait(`BackupTracker ${backup.spec.source.name} does not exist`);
-    if (backup.spec.mode === 'Pull') {
-      await this.#fail(backup, 'Failed', 'pull mode is not served here, mode Push is');
-      return DONE;
-    }
+    if (backup.spec.mode === 'Pull') return this.#fail(backup, 'Failed', 'pull mode is not served here, mode Push is');
     const { namespace, name, vm, vmi, tracker } = found;
     const pvcName = backup.spec.pvcName ?? '';
     const target = { name: pvcName, claim: this.stores.claims.get({ namespace, name: pvcName }) };
@@ -163,7 +160,7 @@ export class BackupSteps extends ControllerSteps<BackupControllerOptions> {
     if (!hasFinalizer(backup, BACKUP_FINALIZER)) {
       const before = backup as VirtualMachineBackup;
       await commit(this.client, VIRTUAL_MACHINE_BACKUPS, { before, after: addFinalizer(before, BACKUP_FINALIZER) });
-      return DONE;
+      return;
     }
     await this.#ask(vmi, this.#requestOf(backup, tracker));
     await this.#write(backup, (status) => {
@@ -178,7 +175,7 @@ export class BackupSteps extends ControllerSteps<BackupControllerOptions> {
     if (!vmi || !isRunning(vmi)) {
       const message = vmi ? `VMI is not in a running state: ${vmi.status?.phase}` : 'VMI was deleted during backup';
       await this.#fail(backup, vmi ? 'SourceUnhealthy' : 'SourceLost', message);
-      return DONE;
+      return;
     }
     const report = reportOf(vmi, backup);
     if (report?.completed !== true) {
@@ -188,7 +185,7 @@ export class BackupSteps extends ControllerSteps<BackupControllerOptions> {
     }
     if (report.failed === true) {
       await this.#fail(backup, 'Failed', report.backupMsg ?? 'unknown, no completion message', report);
-      return DONE;
+      return;
     }
     if (tracker && report.checkpointName !== undefined) {
       // So that the checkpoint goes with the tracker, and not before it is written down how.
@@ -217,7 +214,6 @@ export class BackupSteps extends ControllerSteps<BackupControllerOptions> {
       setComplete(status, this.#now());
     });
     this.#events.event(backup, 'Normal', 'VirtualMachineBackupCompletedSuccessfully', COMPLETED_MESSAGE);
-    return DONE;
   }
 
   /** The report of a backup that has ended, or goes, makes room for the next one. */
@@ -231,10 +227,9 @@ export class BackupSteps extends ControllerSteps<BackupControllerOptions> {
       }
       await this.#clearReport(vmi);
     }
-    if (!isDeleting(backup) || !hasFinalizer(backup, BACKUP_FINALIZER)) return DONE;
+    if (!isDeleting(backup) || !hasFinalizer(backup, BACKUP_FINALIZER)) return;
     const before = backup as VirtualMachineBackup;
     await commit(this.client, VIRTUAL_MACHINE_BACKUPS, { before, after: removeFinalizer(before, BACKUP_FINALIZER) });
-    return DONE;
   }
 
   ofMachine({ namespace, name }: { readonly namespace?: string; readonly name?: string }): ObjectKey[] {

@@ -7,7 +7,7 @@ import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { isConditionTrue, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { commit } from '@coracle/client/commit/commit';
 import type { AskAgent } from '@coracle/client/controller/ask-agent';
-import { type Controller, createController, DONE, ownKeys } from '@coracle/client/controller/controller';
+import { type Controller, createController, ownKeys } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { hasFinalizer, removeFinalizer } from '@coracle/client/finalizer/finalizer';
 import { POOL_LABEL } from '@coracle/cluster-rules/storage/pool-names';
@@ -53,14 +53,13 @@ export function createTrackerController({
     sources: [ownKeys(stores.trackers)],
     reconcile: async (key, { signal }) => {
       const tracker = stores.trackers.get(key);
-      if (!tracker || !isDeleting(tracker) || !hasFinalizer(tracker, CHECKPOINT_FINALIZER)) return DONE;
+      if (!tracker || !isDeleting(tracker) || !hasFinalizer(tracker, CHECKPOINT_FINALIZER)) return;
       for (const node of nodesByPool().values())
         for (const handle of checkpointHandles(tracker))
           await askAgent(node, '/storage/v1/deleteSnapshot', { handle }, { signal });
       const before = tracker as VirtualMachineBackupTracker;
       const after = removeFinalizer(before, CHECKPOINT_FINALIZER);
       await commit(client, VIRTUAL_MACHINE_BACKUP_TRACKERS, { before, after });
-      return DONE;
     },
   });
 }

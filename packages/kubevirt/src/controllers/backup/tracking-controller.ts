@@ -8,7 +8,7 @@ import type { ResourceType } from '@coracle/apimachinery/meta/gvk';
 import { type DeepReadonly, type KubeObject, keyOf } from '@coracle/apimachinery/meta/object';
 import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { fromLabelSelectorObject, matchesLabels } from '@coracle/apimachinery/selector/label-selector';
-import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
+import { type Controller, createController, ownKeys, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import {
   type ReadonlyKubeVirt,
@@ -74,7 +74,7 @@ export function createTrackingController({
     ],
     reconcile: async (key) => {
       const vm = stores.vms.get(key) as ReadonlyVm | undefined;
-      if (!vm || isDeleting(vm)) return DONE;
+      if (!vm || isDeleting(vm)) return;
       const state = trackingState(stores.kubevirts.list()[0], {
         labels: vm.metadata.labels,
         namespaceLabels: stores.namespaces.get({ namespace: '', name: key.namespace })?.metadata.labels,
@@ -83,7 +83,6 @@ export function createTrackingController({
       await show(VIRTUAL_MACHINES, vm as never, state);
       const vmi = stores.vmis.get(key);
       if (vmi && !isDeleting(vmi)) await show(VIRTUAL_MACHINE_INSTANCES, vmi as never, state);
-      return DONE;
     },
   });
 }

@@ -14,7 +14,6 @@ import { isConflict } from '@coracle/client/api-failure';
 import {
   type Controller,
   createController,
-  DONE,
   ownKeys,
   requeueAfter,
   source,
@@ -59,7 +58,7 @@ export function createBinController(options: BinControllerOptions): Controller {
     ],
     async reconcile(key, { signal, log: passLog }) {
       if (key.name === ROOM_KEY.name) {
-        if (steps.contents.list().length === 0) return DONE;
+        if (steps.contents.list().length === 0) return;
         await countRoom({
           contents: steps.contents.list(),
           client: steps.client,
@@ -79,7 +78,7 @@ export function createBinController(options: BinControllerOptions): Controller {
         return requeueAfter(ROOM_MS);
       }
       const content = steps.contents.get(key);
-      if (!content) return DONE;
+      if (!content) return;
       const record = steps.recordOf(content);
       const pass: BinPass = {
         content,

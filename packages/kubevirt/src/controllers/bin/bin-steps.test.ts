@@ -27,8 +27,7 @@ const namespace = (metadata: object = {}) => stored(NAMESPACES, 'ns', { metadata
 const kept = (goneAt: string): Status => ({ phase: 'Deleted', goneAt });
 const YESTERDAY = '2029-12-31T00:00:00Z';
 const TODAY = '2029-12-31T23:30:00Z';
-const LONGEST = { type: 'requeue-after', ms: 3_600_000 };
-const DONE = { type: 'done' };
+const LONGEST = { requeueAfterMs: 3_600_000 };
 
 const callPool = () => Promise.reject(new Error('no pool is asked'));
 const make = (environment: ControllerEnvironment) => new BinSteps({ ...environment, callPool }, () => {});
@@ -55,7 +54,7 @@ testSteps({ make, act }, [
   {
     name: 'a machine that is gone is kept for a day from then on',
     objects: [content(), RECORD],
-    outcome: DONE,
+    outcome: undefined,
     writes: [[WRITE, { status: { goneAt: '2030-01-01T00:00:00Z', expiresAt: '2030-01-02T00:00:00Z' } }]],
   },
   {
@@ -66,7 +65,7 @@ testSteps({ make, act }, [
   {
     name: 'a content whose record was deleted goes while its namespace lives',
     objects: [content(kept(TODAY)), namespace()],
-    outcome: DONE,
+    outcome: undefined,
     writes: [REMOVE],
   },
   {
@@ -77,7 +76,7 @@ testSteps({ make, act }, [
   {
     name: 'a content goes when its time is over',
     objects: [content(kept(YESTERDAY)), RECORD],
-    outcome: DONE,
+    outcome: undefined,
     writes: [REMOVE],
     events: ['Normal Expired Its retention has expired; its storage is released'],
   },
@@ -89,7 +88,7 @@ testSteps({ make, act }, [
   {
     name: 'a machine that is back has no content left',
     objects: [content({ phase: 'Undeleted' }), RECORD],
-    outcome: DONE,
+    outcome: undefined,
     writes: [REMOVE],
   },
   {

@@ -3,7 +3,7 @@ import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { NAMESPACES } from '@coracle/apimachinery/types/resource-types';
 import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
-import { type Controller, DONE, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
+import { type Controller, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
 import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
@@ -90,7 +90,7 @@ export class BinSteps extends ControllerSteps<BinControllerOptions> {
     if (isDeleting(content)) {
       if (request && request.id !== content.status?.failedRequest) throw new BinProblem(RELEASING);
       await releaseVolumes(pass);
-      return DONE;
+      return;
     }
     if (content.status?.goneAt === undefined) {
       const vm = await orAbsent(this.client.get(VIRTUAL_MACHINES, virtualMachine, { signal }));
@@ -102,12 +102,9 @@ export class BinSteps extends ControllerSteps<BinControllerOptions> {
       await writeStatus(pass, { phase: 'Deleted', goneAt, expiresAt: this.#expiryOf(goneAt) });
       // What it takes is shown soon.
       this.#enqueue(ROOM_KEY, WAIT_MS);
-      return DONE;
+      return;
     }
-    if (!record && (await this.#isEmptied(content, signal))) {
-      await removeContent(this.client, content, signal);
-      return DONE;
-    }
+    if (!record && (await this.#isEmptied(content, signal))) return removeContent(this.client, content, signal);
     if (request && request.id !== content.status.failedRequest) return this.#accept(pass, request);
     return this.#expire(pass);
   }
@@ -122,7 +119,6 @@ export class BinSteps extends ControllerSteps<BinControllerOptions> {
       this.vms.byIndex(BY_UUID, uuid).filter(({ metadata }) => metadata.uid !== pass.content.spec.virtualMachine.uid);
     const plan = await planUndelete(pass, request, others);
     await writeStatus(pass, { phase: 'Undeleting', plan, message: undefined, failedRequest: undefined });
-    return DONE;
   }
 
   async #expire(pass: BinPass): Promise<ReconcileResult> {
@@ -138,7 +134,6 @@ export class BinSteps extends ControllerSteps<BinControllerOptions> {
     if (latest?.metadata.resourceVersion !== record?.metadata.resourceVersion) return requeueAfter(WAIT_MS);
     this.#report(pass, 'Normal', 'Expired', 'Its retention has expired; its storage is released');
     await removeContent(this.client, content, signal);
-    return DONE;
   }
 
   #report({ record }: BinPass, type: 'Normal' | 'Warning', reason: string, message: string): void {
@@ -149,7 +144,6 @@ export class BinSteps extends ControllerSteps<BinControllerOptions> {
     const { content, signal } = pass;
     if (isDeleting(content)) await releaseVolumes(pass);
     else await removeContent(this.client, content, signal);
-    return DONE;
   }
 
   step(pass: BinPass): Promise<ReconcileResult> {
@@ -158,9 +152,9 @@ export class BinSteps extends ControllerSteps<BinControllerOptions> {
       case 'Deleted':
         return this.#keep(pass);
       case 'Undeleting':
-        return undelete(pass).then(() => DONE);
+        return undelete(pass);
       case 'Reverting':
-        return revertUndelete(pass).then(() => DONE);
+        return revertUndelete(pass);
       case 'Undeleted':
         return this.#finish(pass);
       default:
@@ -195,6 +189,5 @@ export class BinSteps extends ControllerSteps<BinControllerOptions> {
     this.#report(pass, 'Warning', 'UndeleteFailed', message);
     const isUnderWay = content.status?.phase === 'Undeleting';
     await writeStatus(pass, { message, failedRequest, ...(isUnderWay && { phase: 'Reverting' }) });
-    return DONE;
   }
 }

@@ -15,7 +15,7 @@ import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-t
 import type { PersistentVolumeClaim } from '@coracle/apimachinery/types/types';
 import { orAbsent, orGone } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
-import { controllerOwner, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
+import { controllerOwner, createController, ownKeys, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import type { Informer } from '@coracle/client/informer/informer';
@@ -98,7 +98,7 @@ export function createCloneController(environment: ControllerEnvironment): Runna
     ],
     reconcile: async (key) => {
       const clone = clones.get(key);
-      if (clone === undefined) return DONE;
+      if (clone === undefined) return;
       const status = cloneJson(clone.status ?? {}) as CloneStatus;
       let failure: unknown;
       try {
@@ -116,7 +116,6 @@ export function createCloneController(environment: ControllerEnvironment): Runna
       const after: VirtualMachineClone = { ...(clone as VirtualMachineClone), status };
       await orAbsent(commit(client, VIRTUAL_MACHINE_CLONES, { before: clone, after }));
       if (failure !== undefined) throw failure;
-      return DONE;
     },
   });
 }

@@ -9,7 +9,7 @@ import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { isAlreadyExists, isConflict, isNotFound, orExpected } from '@coracle/client/api-failure';
 import type { Client } from '@coracle/client/client';
-import { createController, DONE, source } from '@coracle/client/controller/controller';
+import { createController, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { KUBEVIRTS, type ReadonlyKubeVirt } from '../../kinds/kubevirt.ts';
@@ -57,7 +57,7 @@ export function createCommonInstancetypesController(options: ControllerEnvironme
     reconcile: async (_key, { signal }) => {
       begun = true;
       const kubevirt = kubevirts.list()[0];
-      if (kubevirt === undefined || isDeleting(kubevirt)) return DONE;
+      if (kubevirt === undefined || isDeleting(kubevirt)) return;
       const wanted = clusterConfigOf(kubevirt).commonInstancetypes ? commonInstancetypes() : [];
       const existing = objects.flatMap((informer) => informer.list());
       const plan = planBundle(existing, wanted);
@@ -78,7 +78,6 @@ export function createCommonInstancetypesController(options: ControllerEnvironme
           foreign: foreign.length,
         });
       }
-      return DONE;
     },
   });
 

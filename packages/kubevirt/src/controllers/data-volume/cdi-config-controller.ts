@@ -1,7 +1,7 @@
 /** Keeps the CDIConfig `config`, in which clients look for the upload proxy. */
 import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { commit } from '@coracle/client/commit/commit';
-import { type Controller, createController, DONE, ownKeys } from '@coracle/client/controller/controller';
+import { type Controller, createController, ownKeys } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { CDI_CONFIGS, CDI_GROUP, CDI_VERSION, type CdiConfig } from '../../kinds/kinds.ts';
 
@@ -32,7 +32,7 @@ export function createCdiConfigController({
     log,
     sources: [ownKeys(configs)],
     async reconcile(key, { signal }) {
-      if (key.name !== KEY.name) return DONE;
+      if (key.name !== KEY.name) return;
       const config = configs.get(KEY);
       const made: CdiConfig = {
         apiVersion: `${CDI_GROUP}/${CDI_VERSION}`,
@@ -42,7 +42,7 @@ export function createCdiConfigController({
       };
       if (!config) {
         await client.create(CDI_CONFIGS, made, { signal });
-        return DONE;
+        return;
       }
       const { uploadProxyURLOverride: override } = config.spec ?? {};
       const status = {
@@ -50,9 +50,8 @@ export function createCdiConfigController({
         filesystemOverhead: { global: '0' },
         preallocation: false,
       };
-      if (deepEqual(config.status, status)) return DONE;
+      if (deepEqual(config.status, status)) return;
       await commit(client, CDI_CONFIGS, { before: config, after: { ...config, status } as CdiConfig, signal });
-      return DONE;
     },
   });
   controller.enqueue(KEY);

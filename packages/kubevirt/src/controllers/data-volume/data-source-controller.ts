@@ -3,7 +3,7 @@ import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { type DeepReadonly, type KubeObject, keyOf, keyText } from '@coracle/apimachinery/meta/object';
 import { PERSISTENT_VOLUME_CLAIMS } from '@coracle/apimachinery/types/resource-types';
 import { commit } from '@coracle/client/commit/commit';
-import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
+import { type Controller, createController, ownKeys, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import type { Informer } from '@coracle/client/informer/informer';
 import { VOLUME_SNAPSHOTS } from '@coracle/cluster-rules/volume-snapshot/kinds';
@@ -55,11 +55,10 @@ export function createDataSourceController({ client, clock, log, informers }: Co
     ],
     async reconcile(key, { signal }) {
       const before = dataSources.get(key);
-      if (!before) return DONE;
+      if (!before) return;
       const status = dataSourceStatus(before, targets, clock.now());
       if (!deepEqual(before.status, status))
         await commit(client, DATA_SOURCES, { before, after: { ...before, status } as DataSource, signal });
-      return DONE;
     },
   });
 }

@@ -11,7 +11,6 @@ import { commit } from '@coracle/client/commit/commit';
 import {
   type Controller,
   createController,
-  DONE,
   ownKeys,
   type ReconcileResult,
   requeueAfter,
@@ -67,7 +66,7 @@ export function createDataVolumeController(options: ClaimFillingOptions): Contro
     if (message !== '' && message !== known)
       // virtctl ends with what the first of these reasons says.
       events.event(claim, 'Warning', outcome.type === 'failed' ? 'UploadFailed' : 'ProvisioningFailed', message);
-    return againMs === undefined ? DONE : requeueAfter(againMs);
+    if (againMs !== undefined) return requeueAfter(againMs);
   };
   const controller = createController({
     ...options,
@@ -96,7 +95,7 @@ export function createDataVolumeController(options: ClaimFillingOptions): Contro
           if (claim && isUploadTarget(claim) && !claim.metadata.ownerReferences?.some(isDataVolume))
             return await stepClaim(claim, signal);
           await steps.forget(key, signal);
-          return DONE;
+          return;
         }
         const result = await steps.step(dataVolume, signal);
         const after: DataVolume = {
@@ -111,7 +110,7 @@ export function createDataVolumeController(options: ClaimFillingOptions): Contro
         const change = { before: dataVolume.status, after: after.status, outcome: result.outcome };
         for (const { type, reason, message } of dataVolumeEvents(key.name, change))
           events.event(after, type, reason, message);
-        return result.againMs === undefined ? DONE : requeueAfter(result.againMs);
+        if (result.againMs !== undefined) return requeueAfter(result.againMs);
       } catch (error) {
         if (reasonOf(error) === undefined) throw error;
         return requeueAfter(RETRY_MS);

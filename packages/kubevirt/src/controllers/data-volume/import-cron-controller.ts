@@ -12,7 +12,6 @@ import { commit } from '@coracle/client/commit/commit';
 import {
   type Controller,
   createController,
-  DONE,
   ownKeys,
   type ReconcileResult,
   requeueAfter,
@@ -115,7 +114,7 @@ export function createImportCronController(options: ClaimFillingOptions): Contro
     status.conditions = importCronConditions(status, { isFull, problem, now });
     if (!deepEqual(cron.status ?? {}, status))
       await commit(client, DATA_IMPORT_CRONS, { before: cron, after: { ...cron, status } as DataImportCron, signal });
-    return dueAt === undefined ? DONE : requeueAfter(Math.min(LONGEST_MS, Math.max(1000, dueAt - now)));
+    if (dueAt !== undefined) return requeueAfter(Math.min(LONGEST_MS, Math.max(1000, dueAt - now)));
   };
 
   return createController({
@@ -131,7 +130,7 @@ export function createImportCronController(options: ClaimFillingOptions): Contro
     ],
     async reconcile(key, { signal }) {
       const cron = crons.get(key);
-      return !cron || isDeleting(cron) ? DONE : pass(cron, signal);
+      if (cron && !isDeleting(cron)) return pass(cron, signal);
     },
   });
 }

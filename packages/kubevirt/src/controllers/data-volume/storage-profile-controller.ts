@@ -3,7 +3,7 @@ import { deepEqual } from '@coracle/apimachinery/meta/deep-equal';
 import { STORAGE_CLASSES } from '@coracle/apimachinery/types/resource-types';
 import { orAbsent, orThere } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
-import { type Controller, createController, DONE, ownKeys } from '@coracle/client/controller/controller';
+import { type Controller, createController, ownKeys } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { CDI_GROUP, CDI_VERSION, STORAGE_PROFILES, type StorageProfile } from '../../kinds/kinds.ts';
 import { propertySetsOf } from '../../rules/data-volume/storage-profile.ts';
@@ -23,7 +23,7 @@ export function createStorageProfileController({ client, clock, log, informers }
       const profile = profiles.get(key);
       if (!storageClass) {
         if (profile) await orAbsent(client.delete(STORAGE_PROFILES, key, { signal }));
-        return DONE;
+        return;
       }
       if (!profile) {
         const made: StorageProfile = {
@@ -33,7 +33,7 @@ export function createStorageProfileController({ client, clock, log, informers }
           spec: {},
         };
         await orThere(client.create(STORAGE_PROFILES, made, { signal }));
-        return DONE;
+        return;
       }
       const status = {
         storageClass: key.name,
@@ -41,13 +41,12 @@ export function createStorageProfileController({ client, clock, log, informers }
         cloneStrategy: 'csi-clone',
         claimPropertySets: propertySetsOf(storageClass, profile).map((set) => ({ ...set })),
       };
-      if (deepEqual(profile.status, status)) return DONE;
+      if (deepEqual(profile.status, status)) return;
       await commit(client, STORAGE_PROFILES, {
         before: profile,
         after: { ...profile, status } as StorageProfile,
         signal,
       });
-      return DONE;
     },
   });
 }

@@ -13,7 +13,6 @@ import {
   type Controller,
   controllerOwner,
   createController,
-  DONE,
   ownKeys,
   requeueAfter,
   source,
@@ -62,11 +61,10 @@ export function createBudgetController(
     try {
       const made = await client.create(POD_DISRUPTION_BUDGETS, budgetFor(vmi, minAvailable));
       events.event(vmi, 'Normal', 'SuccessfulCreate', `Created PodDisruptionBudget ${made.metadata.name}`);
-      return DONE;
     } catch (error) {
       expectations.creationFailed(text);
       // The namespace is on its way out, and the instance with it.
-      if (isNamespaceTerminating(error)) return DONE;
+      if (isNamespaceTerminating(error)) return;
       if (!isApiError(error, 403, 422)) throw error;
       events.event(
         vmi,
@@ -102,9 +100,9 @@ export function createBudgetController(
         // The garbage collector takes the budget of an instance that is gone.
         expectations.forget(text);
         changed.delete(text);
-        return DONE;
+        return;
       }
-      if (!expectations.satisfied(text)) return DONE;
+      if (!expectations.satisfied(text)) return;
       const wanted = wantedBudget(vmi, {
         clusterStrategy: clusterConfigOf(kubevirts.list()[0]).evictionStrategy,
         unfinished: migrations.byIndex('instance', text).filter((migration) => !hasEnded(migration)),
@@ -119,12 +117,12 @@ export function createBudgetController(
         );
       const [kept, ...surplus] = own;
       for (const budget of wanted === undefined ? own : surplus) await remove(budget);
-      if (wanted === undefined) return DONE;
+      if (wanted === undefined) return;
       if (!kept) return create(text, vmi, wanted);
       // The event that shows the change brings the next pass.
       const mine = changed.get(text);
       if (mine?.uid === kept.metadata.uid && isOlder(kept.metadata.resourceVersion ?? '', mine?.resourceVersion ?? ''))
-        return DONE;
+        return;
       changed.delete(text);
       if (kept.spec?.minAvailable !== wanted) {
         // Nobody else writes this field, but every Pod that comes or goes has the disruption controller write the status:
@@ -135,7 +133,6 @@ export function createBudgetController(
         if (patched)
           changed.set(text, { uid: kept.metadata.uid, resourceVersion: patched.metadata.resourceVersion ?? '' });
       }
-      return DONE;
     },
   });
 }

@@ -1,7 +1,7 @@
 import { keyOf, keyText } from '@coracle/apimachinery/meta/object';
 import { hasEnded } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
-import { createController, DONE, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
+import { createController, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
 import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
 import { isDeletedForSilence, isNodeReady } from '../../rules/eviction/silent-deletion.ts';
@@ -56,7 +56,7 @@ export function createEvacuationController(options: ControllerEnvironment): Runn
     ],
     reconcile: async ({ name }) => {
       const node = steps.nodes.get({ namespace: '', name });
-      if (!node) return DONE;
+      if (!node) return;
       const instances = steps.vmis.byIndex('node', name);
       const kubevirt = steps.kubevirts.list()[0];
       const livePods = (vmi: ReadonlyVmi) => launchersOf(steps.pods, vmi).filter((pod) => !hasEnded(pod));
@@ -97,7 +97,7 @@ export function createEvacuationController(options: ControllerEnvironment): Runn
       for (const vmi of plan.external) steps.events.event(vmi, 'Normal', 'WaitingForExternalEviction', external);
       if (failures.length > 0) throw failures[0];
       if (plan.waiting > 0) return requeueAfter(WAITING_MS);
-      return plan.stuck.length + plan.external.length > 0 ? requeueAfter(STUCK_MS) : DONE;
+      if (plan.stuck.length + plan.external.length > 0) return requeueAfter(STUCK_MS);
     },
   });
   const budgets = createBudgetController({ ...options, events: steps.events });

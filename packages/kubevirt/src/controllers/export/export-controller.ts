@@ -1,7 +1,7 @@
 /** The controller of VirtualMachineExports (kubevirt pkg/storage/export/export). Bytes are served elsewhere. */
 import { type KubeObject, keyOf, type ObjectKey, type ReadonlyObject } from '@coracle/apimachinery/meta/object';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
-import { controllerOwner, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
+import { controllerOwner, createController, ownKeys, source } from '@coracle/client/controller/controller';
 import type { Runnable } from '@coracle/client/controller/environment';
 import type { Informer } from '@coracle/client/informer/informer';
 import { EXPORT_GROUP, type VirtualMachineExport } from '../../kinds/kubevirt.ts';
@@ -56,7 +56,6 @@ export function createExportController(
       const object = stores.exports.get(key);
       if (object) return steps.pass(object);
       targets.drop(key);
-      return DONE;
     },
   });
   return { ...controller, content: createExportContent(client, stores) };

@@ -48,7 +48,7 @@ testSteps(
     {
       name: 'an export gets its service, and says that it waits',
       objects: [object()],
-      outcome: { type: 'requeue-after', ms: 7_200_000 },
+      outcome: { requeueAfterMs: 7_200_000 },
       writes: [
         ['POST services', { metadata: { name: 'virt-export-e', labels: { 'kubevirt.io': 'virt-exporter' } } }],
         [SAVE, { status: { phase: 'Pending', serviceName: 'virt-export-e' } }],
@@ -101,13 +101,13 @@ testSteps(
     {
       name: 'an export whose time is over is deleted',
       objects: [object({ ttlDuration: '0s' })],
-      outcome: { type: 'done' },
+      outcome: undefined,
       writes: [['DELETE virtualmachineexports/e']],
     },
     {
       name: 'nothing is made for an export that is being deleted',
       objects: [{ ...object(), metadata: { ...object().metadata, deletionTimestamp: NOW, finalizers: ['x'] } }],
-      outcome: { type: 'done' },
+      outcome: undefined,
     },
   ],
 );

@@ -7,7 +7,7 @@ import { PERSISTENT_VOLUME_CLAIMS, PODS, SECRETS, SERVICES } from '@coracle/apim
 import type { Pod, ReadonlyPod, Service } from '@coracle/apimachinery/types/types';
 import { orAbsent, orThere } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
-import { DONE, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
+import { type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
 import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
@@ -66,14 +66,14 @@ export class ExportSteps extends ControllerSteps<ExportControllerOptions> {
     const key = keyOf(object as VirtualMachineExport);
     if (isDeleting(object)) {
       targets.drop(key);
-      return DONE;
+      return;
     }
     const left = expiryOf(object) - clock.now();
     if (left <= 0) {
       targets.drop(key);
       const preconditions = { uid: object.metadata.uid ?? '' };
       await orAbsent(client.delete(VIRTUAL_MACHINE_EXPORTS, key, { preconditions }));
-      return DONE;
+      return;
     }
     await this.#makeService(object);
     if (object.spec.source.kind === 'VirtualMachineSnapshot') await this.#makeClaims(object);

@@ -4,7 +4,7 @@ import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { CUSTOM_RESOURCE_DEFINITIONS } from '@coracle/apimachinery/types/resource-types';
 import { commit } from '@coracle/client/commit/commit';
-import { createController, DONE, ownKeys } from '@coracle/client/controller/controller';
+import { createController, ownKeys } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
 import { KUBEVIRTS, type KubeVirt, type ReadonlyKubeVirt } from '../../kinds/kubevirt.ts';
 import { kubeVirtStatusOf } from './kubevirt-status.ts';
@@ -41,13 +41,12 @@ export function createKubeVirtController({
     sources: [ownKeys(kubevirts)],
     reconcile: async (key, { signal }) => {
       const kubevirt: ReadonlyKubeVirt | undefined = kubevirts.get(key);
-      if (!kubevirt || isDeleting(kubevirt)) return DONE;
+      if (!kubevirt || isDeleting(kubevirt)) return;
       // Listed and not watched: the program itself keeps them. Their schemas are megabytes that nobody looks at here.
       const { items } = await client.list(CUSTOM_RESOURCE_DEFINITIONS, { metadataOnly: true, signal });
       const definitions = items.filter(({ metadata }) => metadata.name?.endsWith(GROUP_SUFFIX));
       const after = { ...kubevirt, status: kubeVirtStatusOf(kubevirt, { version, definitions }) } as KubeVirt;
       await commit(client, KUBEVIRTS, { before: kubevirt, after, signal });
-      return DONE;
     },
   });
 }

@@ -6,7 +6,7 @@
 import { conditionOf } from '@coracle/apimachinery/meta/object-state';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import type { Client } from '@coracle/client/client';
-import { DONE, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
+import { type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
 import type { EventRecorder } from '@coracle/client/events/recorder';
 import type { Informer } from '@coracle/client/informer/informer';
 import type { Clock } from '@coracle/runtime/clock/clock';
@@ -53,7 +53,6 @@ export function createForker(options: {
   const end = async ({ metadata }: ReadonlySnapshot, signal: AbortSignal): Promise<ReconcileResult> => {
     const key = { namespace: metadata.namespace ?? '', name: metadata.name ?? '' };
     await client.delete(VIRTUAL_MACHINE_SNAPSHOTS, key, { preconditions: { uid: metadata.uid ?? '' }, signal });
-    return DONE;
   };
 
   /** False, with an event that says why, where the machine cannot be made. */
@@ -115,7 +114,7 @@ export function createForker(options: {
         );
         for (const [at, isMade] of forks.entries())
           if (isMade) events.event(vm, 'Normal', 'Forked', `Forked into virtual machine ${missing[at] ?? ''}`);
-        return DONE;
+        return;
       }
       const done = await Promise.all(names.map((name) => machines.isDone(snapshot, name, signal)));
       if (done.every((is) => is)) return end(snapshot, signal);

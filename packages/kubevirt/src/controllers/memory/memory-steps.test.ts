@@ -50,13 +50,12 @@ const NODE_NOTED = [WRITE, { metadata: { annotations: { [MEMORY_NODE]: 'n1' } } 
 const NOT_SAVED = [WRITE, { metadata: { annotations: { [MEMORY_OUTCOME]: 'NotSaved' } } }] as const;
 const reported = (status: string, reason: string) =>
   [`${WRITE}/status`, { status: { conditions: [{ type: MEMORY_INCLUDED, status, reason }] } }] as const;
-const LATER = { type: 'requeue-after', ms: 2000 };
-const DONE = { type: 'done' };
+const LATER = { requeueAfterMs: 2000 };
 testSteps({ make, act }, [
   {
     name: 'the node is written down before its agent is asked, and then how it came out',
     objects: [snapshot({}), ...GUEST],
-    outcome: DONE,
+    outcome: undefined,
     writes: [
       NODE_NOTED,
       [SAVE, { state: 'uid-s', namespace: 'ns', vmi: 'vm', vmiUid: 'uid-vmi', snapshots: undefined }],
@@ -75,7 +74,7 @@ testSteps({ make, act }, [
   {
     name: 'a machine that does not run has no memory to save',
     objects: [snapshot({}), machine({}), instance({ phase: 'Failed', nodeName: 'n1' })],
-    outcome: DONE,
+    outcome: undefined,
     writes: [NOT_SAVED, reported('False', 'NotRunning')],
     events: ['Warning NotRunning VirtualMachine vm does not run: there is no memory to save'],
   },
@@ -103,14 +102,14 @@ testSteps({ make, act }, [
     name: 'what an agent refuses is not saved, for its reason',
     objects: [snapshot({}), ...GUEST],
     refuse: { [SAVE]: REFUSED },
-    outcome: DONE,
+    outcome: undefined,
     writes: [NODE_NOTED, [SAVE], NOT_SAVED, reported('False', 'NotSaved')],
     events: ['Warning NotSaved not now'],
   },
   {
     name: 'a snapshot that is deleted removes its state before it may go',
     objects: [snapshot(saved, deleted), ...GUEST],
-    outcome: DONE,
+    outcome: undefined,
     writes: [
       [DELETE, { state: 'uid-s', namespace: 'ns' }],
       [WRITE, { metadata: { finalizers: null } }],
@@ -126,12 +125,12 @@ testSteps({ make, act }, [
   {
     name: 'a node that is gone has taken the state along',
     objects: [snapshot(saved, deleted)],
-    outcome: DONE,
+    outcome: undefined,
     writes: [[WRITE, { metadata: { finalizers: null } }]],
   },
   {
     name: 'what the condition says already is not written again',
     objects: [snapshot(saved, {}, { conditions: [{ type: MEMORY_INCLUDED, status: 'True' }] }), ...GUEST],
-    outcome: DONE,
+    outcome: undefined,
   },
 ]);

@@ -7,7 +7,7 @@ import { NODES } from '@coracle/apimachinery/types/resource-types';
 import { isConflict, orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
 import type { AskAgent } from '@coracle/client/controller/ask-agent';
-import { DONE, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
+import { type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
 import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
@@ -63,7 +63,7 @@ type Saving =
   | { readonly type: 'reported'; readonly snapshot: ReadonlySnapshot }
   | { readonly type: 'later'; readonly result: ReconcileResult };
 
-const NOTHING_YET: Saving = { type: 'later', result: DONE };
+const NOTHING_YET: Saving = { type: 'later', result: undefined };
 
 /** What a snapshot is taken of. */
 type Source =
@@ -153,7 +153,7 @@ export class MemorySteps extends ControllerSteps<MemoryControllerOptions> {
 
   /** Machines that wait for it go, the state goes, and then the finalizer that kept the snapshot for them. */
   async #remove(snapshot: ReadonlySnapshot, signal: AbortSignal): Promise<ReconcileResult> {
-    if (!hasFinalizer(snapshot, MEMORY_FINALIZER)) return DONE;
+    if (!hasFinalizer(snapshot, MEMORY_FINALIZER)) return;
     await this.#fork.abandon(snapshot, signal);
     const { uid = '', namespace = '', annotations } = snapshot.metadata;
     const node = annotations?.[MEMORY_NODE];
@@ -168,7 +168,6 @@ export class MemorySteps extends ControllerSteps<MemoryControllerOptions> {
       }
     }
     await this.#patchMetadata(snapshot, (copy) => removeFinalizer(copy, MEMORY_FINALIZER));
-    return DONE;
   }
 
   async #isNodeGone(name: string, signal: AbortSignal): Promise<boolean> {
@@ -279,18 +278,18 @@ export class MemorySteps extends ControllerSteps<MemoryControllerOptions> {
 
   async reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult> {
     const known = this.snapshots.get(key);
-    if (!known) return DONE;
+    if (!known) return;
     if (isDeleting(known)) return this.#remove(known, signal);
-    if (!includesMemory(known)) return DONE;
+    if (!includesMemory(known)) return;
     const saving: Saving =
       memoryOutcome(known) === undefined ? await this.#save(known, signal) : { type: 'reported', snapshot: known };
     if (saving.type === 'later') return saving.result;
     const { snapshot } = saving;
     const outcome = memoryOutcome(snapshot);
-    if (outcome === undefined) return DONE;
+    if (outcome === undefined) return;
     await this.#claims.release(snapshot, signal);
     const isFork = snapshot.metadata.annotations?.[FORK_INTO] !== undefined;
-    const result = isFork ? await this.#fork.make(snapshot, outcome, textOf(snapshot).message, signal) : DONE;
+    const result = isFork ? await this.#fork.make(snapshot, outcome, textOf(snapshot).message, signal) : undefined;
     await this.#report(snapshot);
     return result;
   }

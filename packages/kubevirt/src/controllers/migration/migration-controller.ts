@@ -1,7 +1,7 @@
 import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { conditionOf, hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
-import { createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
+import { createController, ownKeys, source } from '@coracle/client/controller/controller';
 import type { Runnable } from '@coracle/client/controller/environment';
 import { MIGRATION_JOB_LABEL, MIGRATION_JOB_NAME_ANNOTATION } from '../../rules/launcher/launcher-labels.ts';
 import { currentPod } from '../../rules/launcher/launcher-pods.ts';
@@ -54,11 +54,8 @@ export function createMigrationController(options: MigrationControllerOptions): 
     ],
     reconcile: async (key) => {
       const migration = steps.migrations.get(key);
-      if (!migration) {
-        steps.expectations.forget(keyText(key));
-        return DONE;
-      }
-      if (!steps.expectations.satisfied(keyText(key))) return DONE;
+      if (!migration) return steps.expectations.forget(keyText(key));
+      if (!steps.expectations.satisfied(keyText(key))) return;
       // The cache of instances may lag behind that of migrations: absence is asked of the API.
       const vmi = steps.vmiOf(migration) ?? (await steps.actions.readVmi(key.namespace, migration.spec.vmiName ?? ''));
       const own = steps.podsOf(vmi);
@@ -71,7 +68,7 @@ export function createMigrationController(options: MigrationControllerOptions): 
         source: vmi ? currentPod(vmi, own) : undefined,
         quotaExceeded: false,
         failed: false,
-        result: DONE,
+        result: undefined,
       };
       let error: unknown;
       try {

@@ -1,6 +1,5 @@
 import { ApiError } from '../../../../apimachinery/src/meta/status.ts';
 import type { Pod } from '../../../../apimachinery/src/types/types.ts';
-import { DONE } from '../../../../client/src/controller/controller.ts';
 import type { ControllerEnvironment } from '../../../../client/src/controller/environment.ts';
 import { NOW, stored } from '../../../../client/src/run-step.fixture.ts';
 import type { MigrationPhase } from '../../kinds/kinds.ts';
@@ -59,7 +58,7 @@ const run = (step: 'act' | 'save') => async (steps: MigrationSteps) => {
     source: pods.find(({ spec }) => spec.nodeName === 'n1'),
     quotaExceeded: false,
     failed: false,
-    result: DONE,
+    result: undefined,
   };
   try {
     await steps[step](pass);
@@ -82,19 +81,19 @@ testSteps(setting, [
   {
     name: 'a migration that may start gets a target Pod with its mark',
     objects: [job('Pending'), guest(), SOURCE],
-    outcome: { result: DONE, target: { metadata: { labels: { [MIGRATION_JOB_LABEL]: 'uid-job' } } } },
+    outcome: { result: undefined, target: { metadata: { labels: { [MIGRATION_JOB_LABEL]: 'uid-job' } } } },
     writes: [['POST pods']],
     events: ['Normal SuccessfulCreate Created migration target pod virt-launcher-vm-x'],
   },
   {
     name: 'a migration waits for the Pods of an earlier one',
     objects: [job('Pending'), guest(), SOURCE, target(running, { [MIGRATION_JOB_LABEL]: 'uid-earlier' })],
-    outcome: { result: { type: 'requeue-after', ms: 1000 } },
+    outcome: { result: { requeueAfterMs: 1000 } },
   },
   {
     name: 'a migration waits while its node sends as many guests as it may',
     objects: [job('Pending'), job('Running', {}, 'a'), job('Running', {}, 'b'), guest(), SOURCE],
-    outcome: { result: { type: 'requeue-after', ms: 5000 }, target: undefined },
+    outcome: { result: { requeueAfterMs: 5000 }, target: undefined },
   },
   {
     name: 'an automatic migration waits after one that failed',
@@ -104,7 +103,7 @@ testSteps(setting, [
       guest(),
       SOURCE,
     ],
-    outcome: { result: { type: 'requeue-after', ms: 20_000 } },
+    outcome: { result: { requeueAfterMs: 20_000 } },
     events: ['Warning MigrationBackoff backoff migrating vmi ns/vm'],
   },
   {

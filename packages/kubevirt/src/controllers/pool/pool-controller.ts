@@ -8,7 +8,6 @@ import { commit } from '@coracle/client/commit/commit';
 import {
   controllerOwner,
   createController,
-  DONE,
   ownKeys,
   requeueAfter,
   source,
@@ -75,7 +74,7 @@ export function createPoolController(environment: ControllerEnvironment): Runnab
       await steps.letGo(key, pool);
       if (!pool) {
         steps.expectations.forget(keyText(key));
-        return DONE;
+        return;
       }
       const machines = steps.membersOf(pool);
       const plan = poolPlan({
@@ -98,7 +97,7 @@ export function createPoolController(environment: ControllerEnvironment): Runnab
       const after = { ...(pool as VirtualMachinePool), status };
       await orAbsent(commit(client, VIRTUAL_MACHINE_POOLS, { before: pool, after }));
       if (problem) throw problem.error;
-      return plan.waitMs === undefined ? DONE : requeueAfter(plan.waitMs);
+      if (plan.waitMs !== undefined) return requeueAfter(plan.waitMs);
     },
   });
   return {

@@ -11,7 +11,7 @@ import { clusterType } from '@coracle/apimachinery/meta/gvk';
 import type { KubeObject } from '@coracle/apimachinery/meta/object';
 import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
-import { createController, DONE, source } from '@coracle/client/controller/controller';
+import { createController, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
 import { GUARDED_KINDS, HOLDERS } from '../../rules/protection/decide-deletion.ts';
 import type { ResourceName } from '../../rules/protection/references.ts';
@@ -105,7 +105,6 @@ export function createDeletionWebhookController(
         await client.update(TYPE, { ...(found as WebhookConfiguration), webhooks }, { signal });
         log.info('webhook for deletions configured', { url: address.url });
       }
-      return DONE;
     },
   });
   return {

@@ -12,7 +12,7 @@ import type { DeepReadonly, ObjectKey, ObjectMeta } from '@coracle/apimachinery/
 import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { orAbsent } from '@coracle/client/api-failure';
-import { createController, DONE, requeueAfter, source } from '@coracle/client/controller/controller';
+import { createController, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
 import { SSP_GROUP, SSPS, type Ssp } from '../../kinds/kinds.ts';
 import { isOfSsp, sspKeyOf } from '../../rules/protection/operand-metadata.ts';
@@ -50,7 +50,7 @@ export function createProtectionController(environment: ControllerEnvironment): 
     sources: [source(policy.informer, () => [OPERAND_KEY]), source(binding.informer, () => [OPERAND_KEY])],
     reconcile: async (_key, { signal }) => {
       const kept = [await keep(policy, signal), await keep(binding, signal)];
-      return kept.every((one) => one) ? DONE : requeueAfter(STANDING_BACK_MS);
+      if (!kept.every((one) => one)) return requeueAfter(STANDING_BACK_MS);
     },
   });
   return {

@@ -13,7 +13,6 @@ import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { commit } from '@coracle/client/commit/commit';
 import {
   createController,
-  DONE,
   ownKeys,
   type ReconcileResult,
   requeueAfter,
@@ -72,13 +71,10 @@ export function createSspController(options: SspControllerOptions): Runnable {
     sources: [ownKeys(ssps), source(policy.informer, everyone), source(binding.informer, everyone)],
     reconcile: async (key, { signal }) => {
       const ssp = ssps.get(key);
-      if (!ssp) return DONE;
+      if (!ssp) return;
       if (await isOperatorLeading(client, { now: clock.now(), signal })) return requeueAfter(STANDING_BACK_MS);
       if (isDeleting(ssp)) return cleanUp(ssp, signal);
-      if (!hasFinalizer(ssp, FINALIZER)) {
-        await save(ssp, addFinalizer(ssp as Ssp, FINALIZER), signal);
-        return DONE;
-      }
+      if (!hasFinalizer(ssp, FINALIZER)) return save(ssp, addFinalizer(ssp as Ssp, FINALIZER), signal);
       return deploy(ssp, signal);
     },
   });
@@ -90,11 +86,11 @@ export function createSspController(options: SspControllerOptions): Runnable {
     const kept = isFirst(ssp) ? [await keep(policy, ssp, signal), await keep(binding, ssp, signal)] : [];
     const operands = { policy: policy.informer.get(OPERAND_KEY), binding: binding.informer.get(OPERAND_KEY) };
     await report(ssp, deployedStatus(ssp, operands, observer), signal);
-    return kept.includes('quarrel') ? requeueAfter(STANDING_BACK_MS) : DONE;
+    if (kept.includes('quarrel')) return requeueAfter(STANDING_BACK_MS);
   }
 
   async function cleanUp(ssp: DeepReadonly<Ssp>, signal: AbortSignal): Promise<ReconcileResult> {
-    if (!hasFinalizer(ssp, FINALIZER)) return DONE;
+    if (!hasFinalizer(ssp, FINALIZER)) return;
     const at = formatTime(clock.now());
     if (ssp.status?.phase !== 'Deleting') return report(ssp, deletingStatus(ssp, { version, at }), signal);
     for (const one of [policy, binding] as KeptOperand<WithSpec>[]) {
@@ -102,10 +98,9 @@ export function createSspController(options: SspControllerOptions): Runnable {
       if (!found || isDeleting(found) || !isOfSsp(found.metadata, ssp)) continue;
       // Looked at again when it has come back from there.
       await keepOperand(one, found, { ...options, owner: undefined, signal });
-      return DONE;
+      return;
     }
     await save(ssp, removeFinalizer(ssp as Ssp, FINALIZER), signal);
-    return DONE;
   }
 
   /** What is missing is made by the controller that keeps the operands for nobody. */
@@ -126,7 +121,6 @@ export function createSspController(options: SspControllerOptions): Runnable {
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
     await save(ssp, { ...ssp, status } as Ssp, signal);
-    return DONE;
   }
 
   async function save(before: DeepReadonly<Ssp>, after: Ssp, signal: AbortSignal): Promise<void> {

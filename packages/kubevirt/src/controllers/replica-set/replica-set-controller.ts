@@ -9,7 +9,6 @@ import { commit } from '@coracle/client/commit/commit';
 import {
   controllerOwner,
   createController,
-  DONE,
   ownKeys,
   requeueAfter,
   source,
@@ -67,7 +66,7 @@ export function createReplicaSetController(environment: ControllerEnvironment): 
       const set = sets.get(key);
       if (!set) {
         steps.expectations.forget(keyText(key));
-        return DONE;
+        return;
       }
       const own = await steps.claim(set);
       const plan = replicaSetPlan(set, own, clock.now());
@@ -81,7 +80,7 @@ export function createReplicaSetController(environment: ControllerEnvironment): 
       const after = { ...(set as VirtualMachineInstanceReplicaSet), status };
       await orAbsent(commit(client, VIRTUAL_MACHINE_INSTANCE_REPLICA_SETS, { before: set, after }));
       if (problem) throw problem.error;
-      return plan.waitMs === undefined ? DONE : requeueAfter(plan.waitMs);
+      if (plan.waitMs !== undefined) return requeueAfter(plan.waitMs);
     },
   });
 }

@@ -2,7 +2,6 @@ import {
   type Controller,
   controllerOwner,
   createController,
-  DONE,
   ownKeys,
   source,
 } from '@coracle/client/controller/controller';
@@ -26,7 +25,7 @@ export function createContentController(options: SnapshotControllerOptions): Con
     ],
     reconcile: async (key) => {
       const content = steps.contents.get(key);
-      return content === undefined ? DONE : steps.reconcile(content);
+      if (content !== undefined) return steps.reconcile(content);
     },
   });
 }

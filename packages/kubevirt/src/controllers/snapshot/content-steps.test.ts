@@ -69,20 +69,19 @@ const CREATE = [
 const META = 'PATCH virtualmachinesnapshotcontents/c';
 const STATUS = `${META}/status`;
 const CREATED = 'Normal SuccessfulVolumeSnapshotCreate Successfully created VolumeSnapshot vs';
-const DONE = { type: 'done' };
-const SOON = { type: 'requeue-after', ms: 5000 };
+const SOON = { requeueAfterMs: 5000 };
 testSteps({ make, act }, [
   {
     name: 'the guest is frozen before its volumes are saved',
     objects: [content(), snapshot(), ...LOCKED],
-    outcome: DONE,
+    outcome: undefined,
     writes: [[FREEZE], CREATE, [STATUS, { status: { readyToUse: false, creationTime: undefined } }]],
     events: [CREATED],
   },
   {
     name: 'a guest whose memory is saved is not frozen, and its content waits for that',
     objects: [content(), snapshot({ annotations: { [INCLUDE_MEMORY]: 'true' } }), ...LOCKED],
-    outcome: DONE,
+    outcome: undefined,
     writes: [CREATE],
     events: [CREATED],
   },
@@ -102,32 +101,32 @@ testSteps({ make, act }, [
   {
     name: 'the guest goes on when all volumes are saved',
     objects: [content(), snapshot(), taken(READY), ...LOCKED],
-    outcome: DONE,
+    outcome: undefined,
     writes: [THAW, [STATUS, { status: READY }]],
   },
   {
     name: 'the guest stays frozen until then',
     objects: [content(), snapshot(), taken({}), ...LOCKED],
-    outcome: DONE,
+    outcome: undefined,
     writes: [[STATUS, { status: { readyToUse: false, creationTime: undefined } }]],
   },
   {
     name: 'a volume that was saved and is gone is missed, and not saved anew',
     objects: [content({ creationTime: NOW }), snapshot(), ...LOCKED],
-    outcome: DONE,
+    outcome: undefined,
     writes: [[STATUS, { status: { error: { message: 'VolumeSnapshots (vs) missing' } } }]],
     events: ['Warning VolumeSnapshotMissing VolumeSnapshot vs no longer exists'],
   },
   {
     name: 'a snapshot that is deleted has its guest go on, and lets its content go',
     objects: [content(), snapshot({ deletionTimestamp: NOW }), ...LOCKED],
-    outcome: DONE,
+    outcome: undefined,
     writes: [THAW, [META, { metadata: { finalizers: null } }]],
   },
   {
     name: 'a content without a snapshot that was never saved is removed',
     objects: [content(), ...LOCKED],
-    outcome: DONE,
+    outcome: undefined,
     writes: [
       [META, { metadata: { finalizers: null } }],
       ['DELETE virtualmachinesnapshotcontents/c', { preconditions: { uid: 'uid-c' } }],

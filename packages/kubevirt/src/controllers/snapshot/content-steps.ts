@@ -4,7 +4,7 @@ import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
-import { DONE, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
+import { type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
 import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import { hasFinalizer, removeFinalizer } from '@coracle/client/finalizer/finalizer';
 import { VOLUME_SNAPSHOTS } from '@coracle/cluster-rules/volume-snapshot/kinds';
@@ -141,17 +141,16 @@ export class ContentSteps extends ControllerSteps<SnapshotControllerOptions> {
     const snapshot = this.snapshots.get(key) ?? (await orAbsent(this.client.get(VIRTUAL_MACHINE_SNAPSHOTS, key)));
     if (snapshot === undefined || isTerminating(snapshot, this.clock.now())) {
       await this.#letGo(content, snapshot);
-      if (snapshot === undefined && (await this.#removeUnfinished(content))) return DONE;
-      if (snapshot !== undefined && takesContentAlong(snapshot, content)) return DONE;
+      if (snapshot === undefined && (await this.#removeUnfinished(content))) return;
+      if (snapshot !== undefined && takesContentAlong(snapshot, content)) return;
     }
-    if (isDeleting(content)) return DONE;
+    if (isDeleting(content)) return;
     try {
       const facts = await this.#takeVolumeSnapshots(content, snapshot);
       // It looks again when the snapshot says how that came out.
-      if (snapshot !== undefined && waitsForMemory(snapshot)) return DONE;
+      if (snapshot !== undefined && waitsForMemory(snapshot)) return;
       if (allTaken(facts) && content.status?.creationTime === undefined) await this.#thaw(snapshot);
       await this.#saveStatus(content, contentStatus({ status: content.status, facts, now: this.clock.now() }));
-      return DONE;
     } catch (error) {
       if (!(error instanceof FreezeRefused)) throw error;
       const { message } = error;

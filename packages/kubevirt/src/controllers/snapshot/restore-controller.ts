@@ -1,5 +1,5 @@
 import { keyOf } from '@coracle/apimachinery/meta/object';
-import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
+import { type Controller, createController, ownKeys, source } from '@coracle/client/controller/controller';
 import { RestoreSteps } from './restore-steps.ts';
 import type { SnapshotControllerOptions } from './snapshot-controller.ts';
 
@@ -28,7 +28,6 @@ export function createRestoreController(options: SnapshotControllerOptions): Con
       const restore = steps.restores.get(key);
       if (restore !== undefined) return steps.reconcile(restore);
       await steps.releaseHeld(key);
-      return DONE;
     },
   });
 }

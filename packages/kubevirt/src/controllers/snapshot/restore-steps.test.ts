@@ -59,8 +59,7 @@ const says = (progressing: string, reason: string, ready = reason) =>
       },
     },
   ] as const;
-const DONE = { type: 'done' };
-const SOON = { type: 'requeue-after', ms: 5000 };
+const SOON = { requeueAfterMs: 5000 };
 const halted = (message: string) => ({
   outcome: SOON,
   writes: [says('False', message)],
@@ -70,19 +69,19 @@ testSteps({ make, act }, [
   {
     name: 'a restore begins with its status',
     objects: [restore({}, {}, null), VM],
-    outcome: DONE,
+    outcome: undefined,
     writes: [says('True', 'Initializing VirtualMachineRestore')],
   },
   {
     name: 'a restore belongs to its target, and holds itself',
     objects: [restore({ finalizers: [], ownerReferences: [] }), VM],
-    outcome: DONE,
+    outcome: undefined,
     writes: [[META, { metadata: { finalizers: [RESTORE_FINALIZER], ownerReferences: [{ uid: 'uid-vm' }] } }]],
   },
   {
     name: 'a restore whose target was deleted makes no other one',
     objects: [restore(), ...SAVED],
-    outcome: DONE,
+    outcome: undefined,
   },
   {
     name: 'a restore waits until its target is stopped',
@@ -111,7 +110,7 @@ testSteps({ make, act }, [
   {
     name: 'a restore that may not wait fails',
     objects: [restore({}, { targetReadinessPolicy: 'FailImmediate' }), VM, GUEST, ...SAVED],
-    outcome: DONE,
+    outcome: undefined,
     writes: [[STATUS]],
     events: [
       'Warning Operation failed VirtualMachineRestore failed Restore target VMI must be powered off before restore operation',
@@ -141,7 +140,7 @@ testSteps({ make, act }, [
   {
     name: 'a restore that is deleted lets its target go first',
     objects: [restore({ deletionTimestamp: NOW }), machine({}, { restoreInProgress: 'r' })],
-    outcome: DONE,
+    outcome: undefined,
     writes: [
       ['PATCH virtualmachines/vm/status', { status: { restoreInProgress: null } }],
       says('False', 'VM restore is deleting'),

@@ -6,7 +6,7 @@ import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { ApiError } from '@coracle/apimachinery/meta/status';
 import { isAlreadyExists, isConflict, orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
-import { DONE, type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
+import { type ReconcileResult, requeueAfter } from '@coracle/client/controller/controller';
 import { ControllerSteps } from '@coracle/client/controller/controller-steps';
 import { addFinalizer, hasFinalizer, removeFinalizer } from '@coracle/client/finalizer/finalizer';
 import {
@@ -109,7 +109,7 @@ export class RestoreSteps extends ControllerSteps<SnapshotControllerOptions> {
       // The reason has a space as upstream's has.
       this.#events.event(cached, 'Warning', 'Operation failed', `VirtualMachineRestore failed ${outcome.reason}`);
       await this.#saveStatus(cached, restore);
-      return DONE;
+      return;
     }
     this.#halt(restore, outcome.reason);
     if (!deepEqual(cached.status, restore.status))
@@ -161,20 +161,18 @@ export class RestoreSteps extends ControllerSteps<SnapshotControllerOptions> {
       { type: 'Progressing', status: 'False', reason: 'Operation complete' },
       { type: 'Ready', status: 'True', reason: 'Operation complete' },
     );
-    return DONE;
   }
 
   async #remove(cached: ReadonlyRestore, target: ReadonlyVm | undefined): Promise<ReconcileResult> {
-    if (!hasFinalizer(cached, RESTORE_FINALIZER)) return DONE;
+    if (!hasFinalizer(cached, RESTORE_FINALIZER)) return;
     const restore = cloneJson<VirtualMachineRestore>(cached);
     if (!isComplete(cached))
       await removeUnusedClaims({ restore, target, client: this.client, stores: this.#stores, events: this.#events });
     if (target !== undefined) await unlockTarget(target, cached.metadata.name ?? '', this.client);
     this.#halt(restore, 'VM restore is deleting');
-    if (await this.#saveStatus(cached, restore)) return DONE;
+    if (await this.#saveStatus(cached, restore)) return;
     const before = cached as VirtualMachineRestore;
     await commit(this.client, VIRTUAL_MACHINE_RESTORES, { before, after: removeFinalizer(before, RESTORE_FINALIZER) });
-    return DONE;
   }
 
   /** It belongs to its target, unless to somebody else, and holds itself until that is let go. */
@@ -194,11 +192,11 @@ export class RestoreSteps extends ControllerSteps<SnapshotControllerOptions> {
       restore.status = { complete: false };
       this.#progress(restore, 'Initializing VirtualMachineRestore', 'Initializing VirtualMachineRestore');
       await this.#saveStatus(cached, restore);
-      return DONE;
+      return;
     }
     const target = targetOf(cached, this.#stores);
     if (isDeleting(cached)) return this.#remove(cached, target);
-    if (!isProgressing(cached) || isOrphaned(cached, target) || (await this.#hold(cached, target))) return DONE;
+    if (!isProgressing(cached) || isOrphaned(cached, target) || (await this.#hold(cached, target))) return;
     try {
       if (target !== undefined && !isStopped(target, this.#stores)) return await this.#waitForTarget(cached, target);
       const result = await this.#work(restore, target);

@@ -11,7 +11,6 @@ import { commit } from '@coracle/client/commit/commit';
 import {
   type Controller,
   createController,
-  DONE,
   ownKeys,
   type ReconcileResult,
   requeueAfter,
@@ -89,7 +88,7 @@ export function createSnapshotController(options: SnapshotControllerOptions): Co
     const terminating = isTerminating(snapshot, now);
     if (!terminating && !hasFinalizer(snapshot, SNAPSHOT_FINALIZER)) {
       await commit(client, VIRTUAL_MACHINE_SNAPSHOTS, { before, after: addFinalizer(before, SNAPSHOT_FINALIZER) });
-      return DONE;
+      return;
     }
     const key = { namespace: snapshot.metadata.namespace ?? '', name: contentNameOf(snapshot) };
     // What the cache does not know yet must not be left behind.
@@ -106,13 +105,13 @@ export function createSnapshotController(options: SnapshotControllerOptions): Co
       await commit(client, VIRTUAL_MACHINE_SNAPSHOTS, { before, after: { ...before, status }, subresource: 'status' });
     } else if (isDeleting(snapshot) && !goes && !(found && isHeldBy(found.vm, snapshot))) {
       await commit(client, VIRTUAL_MACHINE_SNAPSHOTS, { before, after: removeFinalizer(before, SNAPSHOT_FINALIZER) });
-      return DONE;
+      return;
     }
-    if (!isProgressing({ ...before, status })) return DONE;
+    if (!isProgressing({ ...before, status })) return;
     const left = timeUntilDeadline(snapshot, clock.now());
-    if (found?.locked === true || left === undefined)
-      return left === undefined ? DONE : requeueAfter(Math.max(left, 0) + 1);
-    return requeueAfter(Math.min(LOCK_RETRY_MS, Math.max(left, 0) + 1));
+    if (left === undefined) return;
+    const untilDeadline = Math.max(left, 0) + 1;
+    return requeueAfter(found?.locked === true ? untilDeadline : Math.min(LOCK_RETRY_MS, untilDeadline));
   };
 
   /** A machine that names a snapshot which is not there would stay locked for ever. */
@@ -147,7 +146,6 @@ export function createSnapshotController(options: SnapshotControllerOptions): Co
       const snapshot = snapshots.get(key);
       if (snapshot !== undefined) return reconcile(snapshot);
       await releaseHeld(key);
-      return DONE;
     },
   });
 }

@@ -5,7 +5,7 @@ import { keyOf, type ObjectKey } from '@coracle/apimachinery/meta/object';
 import { isDeleting } from '@coracle/apimachinery/meta/object-state';
 import { orAbsent } from '@coracle/client/api-failure';
 import { commit } from '@coracle/client/commit/commit';
-import { type Controller, createController, DONE, ownKeys, source } from '@coracle/client/controller/controller';
+import { type Controller, createController, ownKeys, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment } from '@coracle/client/controller/environment';
 import { type ReadonlyVm, VIRTUAL_MACHINES, type VirtualMachine } from '../../kinds/kubevirt.ts';
 import { snapshottableClaim, volumesOf } from '../../rules/snapshot/saved-volumes.ts';
@@ -72,11 +72,11 @@ export function createVolumeStatusesController({ client, clock, log, stores }: V
     ],
     concurrency: WAITING,
     reconcile: async (key, { signal }) => {
-      if (outdated(key) === undefined) return DONE;
+      if (outdated(key) === undefined) return;
       await idle(signal);
       signal.throwIfAborted();
       const found = outdated(key);
-      if (found === undefined) return DONE;
+      if (found === undefined) return;
       const { vm, wanted } = found;
       const before = vm as VirtualMachine;
       const { volumeSnapshotStatuses: _, ...status } = before.status ?? {};
@@ -85,7 +85,6 @@ export function createVolumeStatusesController({ client, clock, log, stores }: V
         status: { ...status, ...(wanted.length > 0 && { volumeSnapshotStatuses: wanted }) },
       };
       await orAbsent(commit(client, VIRTUAL_MACHINES, { before, after }));
-      return DONE;
     },
   });
 }

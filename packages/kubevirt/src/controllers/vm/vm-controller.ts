@@ -13,7 +13,6 @@ import { commit } from '@coracle/client/commit/commit';
 import {
   type Controller,
   createController,
-  DONE,
   ownKeys,
   requeueAfter,
   source,
@@ -70,13 +69,10 @@ export function createVmController(options: VmControllerOptions): Controller {
       const found = steps.vmis.get(key);
       const instance = found && cached && isControlledBy(found, cached.metadata.uid) ? found : undefined;
       if (found && !instance) await releaseLeft(steps.client, found);
-      if (!cached) {
-        steps.expectations.forget(keyText(key));
-        return DONE;
-      }
-      if (!steps.expectations.satisfied(keyText(key))) return DONE;
+      if (!cached) return steps.expectations.forget(keyText(key));
+      if (!steps.expectations.satisfied(keyText(key))) return;
       const identity = await persistFirmwareUuid(steps.client, cached, instance);
-      if (identity.isWritten) return DONE;
+      if (identity.isWritten) return;
       const after = cloneJson(cached) as VirtualMachine;
       const pass: Pass = {
         key,
@@ -118,7 +114,7 @@ export function createVmController(options: VmControllerOptions): Controller {
       const stored = await commit<VirtualMachine>(steps.client, VIRTUAL_MACHINES, change);
       if (error) throw error;
       for (const name of pass.unneeded) await removeRevision(stored ?? cached, name, steps);
-      return pass.requeueMs === undefined ? DONE : requeueAfter(pass.requeueMs);
+      if (pass.requeueMs !== undefined) return requeueAfter(pass.requeueMs);
     },
   });
   return controller;

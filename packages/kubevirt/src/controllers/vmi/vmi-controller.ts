@@ -4,7 +4,7 @@ import { keyOf, keyText, type ObjectKey } from '@coracle/apimachinery/meta/objec
 import { conditionOf, hasEnded } from '@coracle/apimachinery/meta/object-state';
 import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { commit } from '@coracle/client/commit/commit';
-import { createController, DONE, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
+import { createController, ownKeys, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { Runnable } from '@coracle/client/controller/environment';
 import { type ReadonlyVmi, VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '../../kinds/kubevirt.ts';
 import { DUPLICATE_FIRMWARE_UUID, type Machine, sharedMessage } from '../../rules/identity/shared-uuids.ts';
@@ -75,17 +75,14 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
     ],
     reconcile: async (key) => {
       const cached = steps.vmis.get(key);
-      if (!cached) {
-        steps.expectations.forget(keyText(key));
-        return DONE;
-      }
-      if (!steps.expectations.satisfied(keyText(key))) return DONE;
+      if (!cached) return steps.expectations.forget(keyText(key));
+      if (!steps.expectations.satisfied(keyText(key))) return;
       // Before there is a Pod: on a server without our admission nobody else holds an instance until its guest has ended.
       if (isUnheld(cached)) {
         const after = cloneJson(cached) as VirtualMachineInstance;
         after.metadata.finalizers = [...(after.metadata.finalizers ?? []), FOREGROUND_FINALIZER];
         await commit(steps.client, VIRTUAL_MACHINE_INSTANCES, { before: cached as VirtualMachineInstance, after });
-        return DONE;
+        return;
       }
       const after = cloneJson(cached) as VirtualMachineInstance;
       const own = launchersOf(steps.pods, cached);
@@ -140,7 +137,7 @@ export function createVmiController(options: VmiControllerOptions): Runnable {
       await steps.syncUnpaused(pass);
       await steps.syncEvictionNote(pass);
       await steps.syncPodMetadata(pass);
-      return resize.pending ? requeueAfter(PENDING_CHANGE_MS) : DONE;
+      if (resize.pending) return requeueAfter(PENDING_CHANGE_MS);
     },
   });
   return {

@@ -8,7 +8,7 @@ import { policyRules } from '@coracle/apimachinery/types/policy-rules';
 import { NODES } from '@coracle/apimachinery/types/resource-types';
 import type { Node } from '@coracle/apimachinery/types/types';
 import { isApiError, orAbsent } from '@coracle/client/api-failure';
-import { createController, DONE, requeueAfter, source } from '@coracle/client/controller/controller';
+import { createController, requeueAfter, source } from '@coracle/client/controller/controller';
 import type { ControllerEnvironment, Runnable } from '@coracle/client/controller/environment';
 import { createEventRecorder } from '@coracle/client/events/recorder';
 import { createExpectations } from '@coracle/client/expectations/expectations';
@@ -148,7 +148,7 @@ export function createWorkloadUpdateController({ client, informers, clock, log }
       for (const migration of plan.abort) await abort(migration).catch(keep);
       for (const vmi of plan.migrate) if (expectations.satisfied(textOf(vmi))) await migrate(vmi).catch(keep);
       if (failures.length > 0) throw failures[0];
-      return instances.some((vmi) => concerns(vmi)) ? requeueAfter(WAITING_MS) : DONE;
+      if (instances.some((vmi) => concerns(vmi))) return requeueAfter(WAITING_MS);
     },
   });
 }
