@@ -148,7 +148,7 @@ function stampConditions({ object, oldObject }: AdmissionAttributes, now: string
   for (const condition of partsOf(object).status?.conditions ?? []) {
     const held = before.get(condition.type)?.[0];
     condition.lastUpdateTime ||= now;
-    condition.lastTransitionTime ||= (held?.status === condition.status && held.lastTransitionTime) || now;
+    condition.lastTransitionTime ||= (held && held.status === condition.status && held.lastTransitionTime) || now;
   }
 }
 
