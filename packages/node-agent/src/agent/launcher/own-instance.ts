@@ -1,6 +1,6 @@
 /** The instance of a launcher, as the API shows it now. */
 import { ApiError } from '@coracle/apimachinery/meta/status';
-import { isNotFound } from '@coracle/client/api-failure';
+import { isNotFound, orExpected } from '@coracle/client/api-failure';
 import { VIRTUAL_MACHINE_INSTANCES, type VirtualMachineInstance } from '@coracle/kubevirt/kinds/kinds';
 import type { LauncherState } from './launcher-state.ts';
 
@@ -20,13 +20,8 @@ export async function namedInstance({
 }: LauncherState): Promise<VirtualMachineInstance | undefined> {
   const { namespace = '', name } = record ?? vmi?.metadata ?? {};
   if (!name) return undefined;
-  try {
-    const { client, signal } = environment;
-    return await client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name }, { signal });
-  } catch (error) {
-    if (isNotFound(error) || isOfOthers(error)) return undefined;
-    throw error;
-  }
+  const { client, signal } = environment;
+  return orExpected(client.get(VIRTUAL_MACHINE_INSTANCES, { namespace, name }, { signal }), isNotFound, isOfOthers);
 }
 
 /** The same, where it is the very one that the launcher is of. */
