@@ -8,8 +8,10 @@ import { controllerOf, controllerReference } from '@coracle/apimachinery/meta/co
 import { hasEnded, isDeleting } from '@coracle/apimachinery/meta/object-state';
 import type { Pod, ReadonlyPod } from '@coracle/apimachinery/types/types';
 import type { ReadonlyKubeVirt, ReadonlyVmi } from '../../kinds/kubevirt.ts';
+import { sha256 } from '../identity/sha256.ts';
 import { LAUNCHER_LABEL } from './launcher-labels.ts';
-import { sha256Hex } from './sha-256.ts';
+
+const encoder = new TextEncoder();
 
 /** Value of the label `kubevirt.io` of these Pods. */
 export const ATTACHMENT_VALUE = 'hotplug-disk';
@@ -55,7 +57,7 @@ export function attachedVolumes(
 /** Its name: the same whenever the same volumes are asked for, so that two passes make one Pod. */
 export function attachmentPodName({ metadata }: ReadonlyPod, volumes: readonly AttachedVolume[]): string {
   const held = volumes.map(({ name, claimName }) => `${name} ${claimName}`).sort();
-  return `hp-volume-${(metadata.uid ?? '').slice(0, 8)}-${sha256Hex(held.join(' ')).slice(0, 10)}`;
+  return `hp-volume-${(metadata.uid ?? '').slice(0, 8)}-${sha256(encoder.encode(held.join(' '))).slice(0, 10)}`;
 }
 
 /** True for a Pod whose volumes its node may use: its containers run, and nobody takes it away. */

@@ -7,7 +7,9 @@ import type { DeepReadonly } from '@coracle/apimachinery/meta/object';
 import { isJsonObject } from '@coracle/apimachinery/meta/own-property';
 import type { Interface, Network, NetworkAttachmentDefinition } from '../../kinds/kinds.ts';
 import type { ReadonlyVmi } from '../../kinds/kubevirt.ts';
-import { sha256Hex } from './sha-256.ts';
+import { sha256 } from '../identity/sha256.ts';
+
+const encoder = new TextEncoder();
 
 /** Annotation of a Pod: the networks that it is to be on. */
 export const NETWORKS_ANNOTATION = 'k8s.v1.cni.cncf.io/networks';
@@ -27,7 +29,7 @@ export interface Segment {
 }
 
 /** Upstream's hashed scheme (pkg/network/namescheme): of the network's name in the instance, 14 characters. */
-export const podInterfaceName = (network: string): string => `pod${sha256Hex(network).slice(0, 11)}`;
+export const podInterfaceName = (network: string): string => `pod${sha256(encoder.encode(network)).slice(0, 11)}`;
 
 /** The segment that a card is on; undefined for one of the network of Pods, and for what is not served. */
 export function segmentOf(
